@@ -164,17 +164,16 @@ impl<B: Dispatch> IoA<B> {
             self.bus.store(address, *word);
             address += 4;
         }
-        let transfer = Transfer {
-            host,
-            local: slot,
-            length: address - slot,
-            state: self.states.words,
-            note: note.word(),
-        };
-        if note != WriteNote::QUIET {
-            self.await_next();
-        }
-        self.write_ring.put(&mut self.bus, &transfer);
+        self.put_staged(host, slot, address - slot, note);
+    }
+
+    /// As [`put_words`](Self::put_words) for two words: for that many a compiler keeps the loop.
+    #[inline(always)]
+    pub fn put_pair(&mut self, host: HostAddress, [first, second]: [u32; 2], note: WriteNote) {
+        let slot = self.staging.address() + (self.write_ring.next_index() << 5);
+        self.bus.store(slot, first);
+        self.bus.store(slot + 4, second);
+        self.put_staged(host, slot, 8, note);
     }
 
     /// As [`put_words`](Self::put_words), quietly, for a slot's worth of words, which stay in registers:
@@ -209,10 +208,16 @@ impl<B: Dispatch> IoA<B> {
         self.bus.store(slot + 4, second);
         self.bus.store(slot + 8, 0);
         self.bus.store(slot + 12, 0);
+        self.put_staged(host, slot, 16, note);
+    }
+
+    /// Queues the transfer of what lies in the staging slot of the next descriptor.
+    #[inline(always)]
+    fn put_staged(&mut self, host: HostAddress, slot: u32, length: u32, note: WriteNote) {
         let transfer = Transfer {
             host,
             local: slot,
-            length: 16,
+            length,
             state: self.states.words,
             note: note.word(),
         };

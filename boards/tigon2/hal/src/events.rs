@@ -128,6 +128,13 @@ pub trait Dispatch: Bus + Sized {
         self.read(Register::event(side)) & mask
     }
 
+    /// Whether the doorbell of `side` is pending and enabled.
+    #[inline(always)]
+    fn is_rung(&mut self, side: Cpu) -> bool {
+        let mask = self.core(|core| core.mask) & EventBit::doorbell(side).mask();
+        self.read(Register::event(side)) & mask != 0
+    }
+
     /// Sets all software bits in the register of `side` except its doorbell, and enables the
     /// doorbell.
     fn prepare(&mut self, side: Cpu) {

@@ -112,8 +112,9 @@ impl Context {
     /// consumed then, whatever the verdict.
     ///
     /// # Errors
-    /// [`Full`] if it is asked for twice, if there is no such card or it has granted no room, or if
-    /// the frame is longer than those that the runtime keeps (1536 bytes).
+    /// [`Full`] if it is asked for twice, if there is no such card or it has granted no room, if the
+    /// frame is longer than those that the runtime keeps (1536 bytes), or if the run has a message:
+    /// its data are not handed on.
     #[inline(always)]
     pub fn forward(&self) -> Result<(), Full> {
         status(imports::forward())

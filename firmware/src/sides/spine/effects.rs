@@ -28,11 +28,17 @@ const KEEP: u32 = 1 << 30;
 const MESSAGE: u32 = 1 << 29;
 /// The frame is to be handed to the peer.
 const FORWARD: u32 = 1 << 28;
+/// A message was noted, to whomever.
+const SENDS: u32 = 1 << 26;
+/// What [`Effects::asked`] has besides frames.
+const NO_FRAMES: u32 = MESSAGE | FORWARD | OF_MESSAGE | SENDS;
+/// The run has a message, whose data cannot be handed to the peer.
+pub const OF_MESSAGE: u32 = 1 << 27;
 /// A bit for each slot that is to be transmitted, from this one on; those to be released are the
 /// lowest.
 const SEND: u32 = POOL_SLOTS;
 const SLOTS: u32 = (1 << POOL_SLOTS) - 1;
-const _: () = assert!(2 * POOL_SLOTS <= 28);
+const _: () = assert!(2 * POOL_SLOTS <= 26);
 
 /// What an import answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +141,10 @@ impl Effects {
         }
     }
 
-    /// A run of a handler begins, with a frame of so many bytes, and with what there is.
+    /// A run of a handler begins, with a frame of so many bytes, or with a message that has so many
+    /// bytes of data (`kind` is [`OF_MESSAGE`], else 0), and with what there is.
     #[inline(always)]
-    pub fn begin(&mut self, frame: u32, there: There) {
+    pub fn begin(&mut self, kind: u32, frame: u32, there: There) {
         let fits = frame != 0 && frame <= FRAME_MAX;
         self.words = (frame + 3) >> 2;
         self.slot = if fits { there.slot } else { NONE };
@@ -146,7 +153,7 @@ impl Effects {
         self.free_count = there.free_count;
         // One by one: compilers would call a function that clears memory, which is in SRAM.
         self.patch_count = 0;
-        self.asked = barrier(0);
+        self.asked = barrier(kind);
         self.count_count = 0;
         self.message_count = barrier(0);
         self.post_count = 0;
@@ -154,7 +161,7 @@ impl Effects {
 
     /// The run of `init` begins.
     pub fn begin_init(&mut self) {
-        self.begin(0, There::NOTHING);
+        self.begin(OF_MESSAGE, 0, There::NOTHING);
         self.is_init = 1;
         self.handlers = [Installed::NONE; HANDLERS as usize];
     }
@@ -190,6 +197,7 @@ impl Effects {
             return None;
         }
         self.message_count += 1;
+        self.asked |= SENDS;
         Some(before)
     }
 
@@ -215,6 +223,7 @@ impl Effects {
             return None;
         }
         self.post_count += 1;
+        self.asked |= SENDS;
         Some(before)
     }
 
@@ -233,7 +242,7 @@ impl Effects {
     /// Whether any messages were noted.
     #[inline(always)]
     pub const fn sends_messages(&self) -> bool {
-        self.message_count | self.post_count != 0
+        self.asked & SENDS != 0
     }
 
     /// Changes a word of the frame.
@@ -281,7 +290,7 @@ impl Effects {
     #[inline(always)]
     pub fn forward(&mut self, has_room: bool) -> Status {
         let fits = self.words != 0 && self.words <= FRAME_MAX >> 2;
-        if self.asked & FORWARD != 0 || !fits || !has_room {
+        if self.asked & (FORWARD | OF_MESSAGE) != 0 || !fits || !has_room {
             return Status::Full;
         }
         self.asked |= FORWARD;
@@ -347,16 +356,22 @@ impl Effects {
         }
     }
 
+    /// Whether anything is asked for besides that the frame is to be handed to the peer.
+    #[inline(always)]
+    pub const fn asks_for_more(&self) -> bool {
+        self.asked & !(FORWARD | OF_MESSAGE) | self.count_count as u32 != 0
+    }
+
     /// Whether anything is to become of frames.
     #[inline(always)]
     pub const fn moves_frames(&self) -> bool {
-        self.asked & !(MESSAGE | FORWARD) != 0
+        self.asked & !NO_FRAMES != 0
     }
 
     /// Whether the frame is to be transmitted, and nothing else is to become of frames.
     #[inline(always)]
     pub const fn only_transmits(&self) -> bool {
-        self.asked & !MESSAGE == TRANSMIT
+        self.asked & !(NO_FRAMES & !FORWARD) == TRANSMIT
     }
 
     /// Whether the frame is to be transmitted.

@@ -13,13 +13,13 @@
 
 use super::effects::Effects;
 use super::{ContextWords, MessageWords};
+use crate::memory::shared::SPINE_ENDED;
+use tigon2_hal::Bus;
 
 /// Why a run was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Ended {
-    /// By CPU B, which has noted why.
-    ByB = 0,
     /// It took longer than it may.
     Overrun = 1,
     /// It met a fault of the CPU.
@@ -48,7 +48,7 @@ pub enum Left {
     Ended(Ended),
 }
 
-/// What leaves [`enter`] instead of a verdict: bit 31, and why.
+/// What leaves [`enter`] instead of a verdict: bit 31, and why; nothing where CPU B has noted that.
 pub const CUT: u32 = 1 << 31;
 
 #[cfg(all(target_arch = "mips", feature = "spine"))]
@@ -159,28 +159,37 @@ mod text {
 
 pub use text::{abort_entry, imports, lend, pad_arena, text_outside_arena};
 
-/// Runs a handler, or `init`, to its end.
+/// Runs a handler, or `init`, to its end. Returns a word for [`left`].
 #[inline(always)]
 pub fn enter(
     entry: u32,
     message: &MessageWords,
     context: &ContextWords,
     effects: &mut Effects,
-) -> Left {
-    left(text::enter(entry, message, context, effects))
+) -> u32 {
+    text::enter(entry, message, context, effects)
+}
+
+/// How the run was left that [`enter`] returned this word of.
+#[inline(always)]
+pub fn left<B: Bus>(bus: &mut B, word: u32) -> Left {
+    if word & CUT == 0 {
+        Left::Returned(word)
+    } else {
+        left_early(bus, word)
+    }
 }
 
 /// A handler that returns one of these words counts as one that was cut off so.
-const fn left(word: u32) -> Left {
-    const BY_B: u32 = CUT | Ended::ByB as u32;
+#[cold]
+#[inline(never)]
+fn left_early<B: Bus>(bus: &mut B, word: u32) -> Left {
     const OVERRUN: u32 = CUT | Ended::Overrun as u32;
     const FAULT: u32 = CUT | Ended::Fault as u32;
     const PANICKED: u32 = CUT | Ended::Panicked as u32;
-    if word & CUT == 0 {
-        return Left::Returned(word);
-    }
     match word {
-        BY_B => Left::Ended(Ended::ByB),
+        // By CPU B.
+        CUT => Left::Ended(Ended::of_word(SPINE_ENDED.get(bus))),
         OVERRUN => Left::Ended(Ended::Overrun),
         FAULT => Left::Ended(Ended::Fault),
         PANICKED => Left::Ended(Ended::Panicked),

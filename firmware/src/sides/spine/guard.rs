@@ -229,7 +229,7 @@ impl Guards {
 
     /// Domain in bits 15:8 and handler in bits 7:0 of the first guard that wants a frame, or
     /// [`NOBODY`]: in a register.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     fn first<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> u32 {
         let mut row = SPINE_GUARDS;
@@ -276,8 +276,8 @@ impl guarded::Key for Key {
 
 impl guarded::Guard for Guards {
     type Key = Key;
-    /// Domain and handler.
-    type Who = (u32, u32);
+    /// Domain in bits 15:8, handler in bits 7:0.
+    type Who = u32;
 
     #[inline(always)]
     fn key(&self) -> Key {
@@ -285,10 +285,10 @@ impl guarded::Guard for Guards {
     }
 
     #[inline(always)]
-    fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<(u32, u32)> {
+    fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<u32> {
         match self.first(bus, start, length, base) {
             NOBODY => None,
-            whose => Some((whose >> 8, whose & 0xFF)),
+            whose => Some(whose),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::enter::{self, Left};
 use super::guard::Guard;
 use super::watch::{FLOOR_SHIFT, PERIOD_MASK};
 use super::{
-    ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, message, transfer, watched,
+    ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, message, run, transfer,
 };
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE, SPINE_BLOCK};
@@ -223,7 +223,7 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     effects.begin_init();
     let message: MessageWords = [0; 5];
     let context: ContextWords = [0, number, *run];
-    let left = watched(io, *run, INIT, || {
+    let left = run::watched(io, *run, INIT, || {
         enter::enter(row.init, &message, &context, effects)
     });
     effects.end_init();

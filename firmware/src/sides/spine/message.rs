@@ -18,12 +18,12 @@
 //! the frames that have arrived, and after each run of frames there is one of a single message:
 //! neither frames nor a handler that posts to itself for ever keep the others waiting.
 
-use super::effects::{Effects, Status, There};
+use super::effects::{Effects, OF_MESSAGE, Status};
 use super::endpoint::count_dropped;
-use super::enter::{self, Left};
 use super::peer::messages;
 use super::rings::Incoming;
-use super::{ContextWords, MessageWords, Runtime, Spine, commit, cut, watched};
+use super::run::{EXISTING, Over};
+use super::{MessageWords, Runtime, Spine};
 use crate::io::IoA;
 use crate::memory::layout::{SPINE_BLOCK, SPINE_CALLERS};
 use crate::memory::shared::SPINE_LOADING;
@@ -71,6 +71,11 @@ struct Call {
 }
 
 impl Call {
+    /// Domain and handler.
+    const fn to(&self) -> u32 {
+        self.shape & 0xFFFF
+    }
+
     const fn words(&self) -> u32 {
         self.shape >> 16
     }
@@ -84,61 +89,17 @@ impl Call {
     }
 }
 
-/// Why a message has run no handler to its end.
-enum Refusal {
-    NoHandler,
-    Suspended,
-    NotAllowed,
-    Cut,
-}
-
 /// Runs the handler that a message is for.
 #[inline(always)]
-fn run<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, call: &Call) -> Result<(), Refusal> {
-    if runtime.is_placed == 0 {
-        // No domain is loaded.
-        return Err(Refusal::NoHandler);
+fn run<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, call: &Call) -> Over {
+    // While no domain is loaded the pad has the host's code where that of a run would lie.
+    if runtime.is_placed == 0 || call.to() & !EXISTING != 0 {
+        return Over::NoHandler;
     }
-    run_placed(runtime, io, call)
-}
-
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
-#[inline(never)]
-fn run_placed<B: Dispatch>(
-    runtime: &mut Runtime,
-    io: &mut IoA<B>,
-    call: &Call,
-) -> Result<(), Refusal> {
-    let Runtime {
-        domains,
-        effects,
-        pool,
-        outgoing,
-        run,
-        ..
-    } = runtime;
-    let (number, handler) = (call.domain(), call.handler());
-    let domain = domains.get_mut(number as usize);
-    let domain = domain.ok_or(Refusal::NoHandler)?;
-    let installed = domain.handlers.get(handler as usize).copied();
-    let installed = installed.filter(|installed| installed.entry != 0);
-    let installed = installed.ok_or(Refusal::NoHandler)?;
-    if io.bus.load(callers(number, handler)) & call.caller as u32 == 0 {
-        return Err(Refusal::NotAllowed);
+    let accepts = io.bus.load(callers(call.domain(), call.handler()));
+    if accepts & call.caller as u32 == 0 {
+        return not_allowed(runtime, call);
     }
-    if domain.suspended != 0 {
-        return Err(Refusal::Suspended);
-    }
-    pool.make_room(&mut io.bus);
-    let slots = &pool.slots;
-    let there = There {
-        slot: slots.next(),
-        room: slots.room(),
-        kept: slots.kept(number),
-        free_count: slots.free_count(),
-    };
-    effects.begin(call.length, there);
-    *run = run.wrapping_add(1);
     let message: MessageWords = [
         call.at,
         call.length,
@@ -146,24 +107,16 @@ fn run_placed<B: Dispatch>(
         call.arguments,
         call.words(),
     ];
-    let context: ContextWords = [installed.argument, number, *run];
-    let left = watched(io, *run, domain.watchdog, || {
-        enter::enter(installed.entry, &message, &context, effects)
-    });
-    Runtime::count(&mut io.bus, number, DomainCount::Runs);
-    match left {
-        Left::Ended(why) => {
-            cut(io, domain, pool, number, why);
-            Err(Refusal::Cut)
-        }
-        Left::Returned(_) => {
-            domain.cut = 0;
-            commit(io, effects, pool, number, call.at, call.length);
-            if effects.sends_messages() {
-                outgoing.commit(io, effects, pool, (number, handler));
-            }
-            Ok(())
-        }
+    super::run::run(runtime, io, call.to() | OF_MESSAGE, &message)
+}
+
+/// A handler does not let the sender call it, or is not there.
+#[inline(never)]
+fn not_allowed(runtime: &Runtime, call: &Call) -> Over {
+    if runtime.has_handler(call.domain(), call.handler()) {
+        Over::NotAllowed
+    } else {
+        Over::NoHandler
     }
 }
 
@@ -186,10 +139,11 @@ pub(super) fn deliver<B: Dispatch>(
         at: 0,
         length: 0,
     };
-    run(runtime, io, &call).map_err(|refusal| match refusal {
-        Refusal::NoHandler | Refusal::NotAllowed => Outcome::NoHandler,
-        Refusal::Suspended | Refusal::Cut => Outcome::Cut,
-    })
+    match run(runtime, io, &call) {
+        Over::Returned(_) | Over::Forwarded => Ok(()),
+        Over::NoHandler | Over::NotAllowed => Err(Outcome::NoHandler),
+        Over::Suspended | Over::Cut => Err(Outcome::Cut),
+    }
 }
 
 /// A message of the wire for a domain: a frame of so many bytes without CRC, at an address.
@@ -212,7 +166,7 @@ pub(super) fn of_wire<B: Dispatch>(
         at,
         length,
     };
-    let done = whole && to >> 8 == domain && run(runtime, io, &call).is_ok();
+    let done = whole && to >> 8 == domain && run(runtime, io, &call).is_to_the_end();
     let count = if done {
         DomainCount::Consumed
     } else {
@@ -222,6 +176,7 @@ pub(super) fn of_wire<B: Dispatch>(
 }
 
 /// A message of an endpoint.
+#[inline(always)]
 fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &Incoming) {
     let Incoming {
         endpoint, shape, ..
@@ -241,29 +196,27 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
         at: incoming.at,
         length: incoming.length,
     };
-    let (domain, handler) = (call.domain(), call.handler());
+    let bit = (call.domain() << HANDLERS.trailing_zeros()) + call.handler();
     let granted = io.bus.load(row + EndpointWord::Handlers as u32);
-    let is_granted = domain < DOMAINS
-        && handler < HANDLERS
-        && granted >> ((domain << HANDLERS.trailing_zeros()) + handler) & 1 != 0;
-    let done = if is_granted {
+    let over = if call.to() & !EXISTING == 0 && granted >> (bit & 31) & 1 != 0 {
         run(runtime, io, &call)
     } else {
-        Err(Refusal::NotAllowed)
+        Over::NotAllowed
     };
-    match done {
-        Ok(()) => super::bump(&mut io.bus, row + EndpointWord::Delivered as u32),
-        Err(refusal) => refused(&mut io.bus, endpoint, &refusal),
+    if over.is_to_the_end() {
+        super::bump(&mut io.bus, row + EndpointWord::Delivered as u32);
+    } else {
+        refused(&mut io.bus, endpoint, over);
     }
 }
 
 /// A message of an endpoint has run no handler to its end.
 #[inline(never)]
-fn refused<B: Bus>(bus: &mut B, endpoint: u32, refusal: &Refusal) {
-    let why = match refusal {
-        Refusal::NoHandler | Refusal::Suspended => Dropped::NoHandler,
-        Refusal::NotAllowed => Dropped::NotAllowed,
-        Refusal::Cut => Dropped::Cut,
+fn refused<B: Bus>(bus: &mut B, endpoint: u32, over: Over) {
+    let why = match over {
+        Over::NotAllowed => Dropped::NotAllowed,
+        Over::Cut => Dropped::Cut,
+        _ => Dropped::NoHandler,
     };
     count_dropped(bus, endpoint, why);
 }
@@ -284,7 +237,7 @@ fn small<B: Bus>(bus: &mut B, at: u32, source: u32, caller: Caller) -> Call {
 #[inline(never)]
 fn of_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
     let call = small(&mut io.bus, at, PEER, Caller::Peer);
-    if call.words() > ARGUMENT_WORDS || run(runtime, io, &call).is_err() {
+    if call.words() > ARGUMENT_WORDS || !run(runtime, io, &call).is_to_the_end() {
         messages::dropped(&mut io.bus);
     }
     runtime.outgoing.peer.has_taken_message(&mut io.bus);
@@ -293,13 +246,14 @@ fn of_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
 /// A message of a handler to its own domain.
 fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
     let call = small(&mut io.bus, at, ITSELF, Caller::Itself);
-    if run(runtime, io, &call).is_err() && call.domain() < DOMAINS {
+    if !run(runtime, io, &call).is_to_the_end() && call.domain() < DOMAINS {
         Runtime::count(&mut io.bus, call.domain(), DomainCount::Dropped);
     }
 }
 
 /// One turn: up to `most` messages of the rings, as many of the other card's, and one of a handler to
 /// itself.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u32) {
     let exchanges = runtime.outgoing.peer.exchanges();
@@ -314,14 +268,12 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
         left -= 1;
     }
     has_room &= runtime.rings.report(io).is_ok();
-    if let Some(at) = runtime.outgoing.next_post(&mut io.bus) {
-        of_itself(runtime, io, at);
-        runtime.outgoing.has_run_post(io);
-    }
-    let has_post = runtime.outgoing.next_post(&mut io.bus).is_some();
+    let post = runtime.outgoing.next_post(&mut io.bus);
+    let has_post = post.is_some_and(|at| serve_post(runtime, io, at));
     let more = runtime.rings.has_message() || has_post;
     runtime.messages = more.into();
-    if more {
+    // If CPU B has rung there is a turn for that.
+    if more && !io.bus.is_rung(Cpu::A) {
         io.bus.set(EventBit::Loaded);
     }
     if runtime.outgoing.waits(io) {
@@ -334,6 +286,14 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
         // For what tells an endpoint, or the peer, that its messages were fetched.
         io.wait_for_descriptor(EventBit::Loaded);
     }
+}
+
+/// Runs a message of a handler to itself; whether there is one more.
+#[inline(never)]
+fn serve_post<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) -> bool {
+    of_itself(runtime, io, at);
+    runtime.outgoing.has_run_post(io);
+    runtime.outgoing.next_post(&mut io.bus).is_some()
 }
 
 /// The other card's part of a turn; `false` if it could not be told what is done.
@@ -352,7 +312,7 @@ fn serve_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u32) ->
 /// Messages of a turn that no frame waits for.
 const MOST: u32 = 4;
 
-/// The event of messages. In SRAM, as what it calls: CPU A's pad is full.
+/// The event of messages. In SRAM: CPU A's pad is full.
 #[inline(never)]
 pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);
@@ -366,7 +326,7 @@ pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
 #[inline(always)]
 pub fn arrived<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     if let Some(runtime) = spine.runtime()
-        && runtime.rings.have_news(&mut io.bus)
+        && (runtime.messages != 0 || runtime.rings.have_news(&mut io.bus))
     {
         if io.bus.others(Cpu::A, EventBit::DoorbellA) == 0 {
             return serve(runtime, io, MOST);

@@ -22,7 +22,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | this one | the state of CPU A, and a run |
+//! | this one | the state of CPU A, and frames |
+//! | [`run`](mod@run) | a run of a handler |
 //! | [`effects`] | what a run asks for |
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
@@ -51,24 +52,23 @@ pub mod noted;
 pub mod outgoing;
 pub mod peer;
 pub mod rings;
+mod run;
 pub mod slots;
 pub mod supply;
 pub mod transfer;
 pub mod watch;
 
 use crate::io::IoA;
-use crate::memory::layout::{POOL_FRAME, POOL_SLOTS, SPINE, SPINE_BLOCK};
+use crate::memory::layout::{POOL_FRAME, SPINE, SPINE_BLOCK};
 use crate::memory::overlay::{self, Receiver};
-use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
+use crate::memory::shared::SPINE_CALLS;
 use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
 use crate::path::receive::{Receive, frame, handlers};
-use effects::{Effects, Installed, There};
-use enter::{Ended, Left};
+use effects::{Effects, Installed};
 use guard::Guards;
-use host_interface::spine::{
-    DOMAINS, DomainCount, DomainWord, HANDLERS, domain_count, domain_word,
-};
+use host_interface::spine::{DOMAINS, DomainCount, GUARDS_TRANSFERS, HANDLERS, domain_count};
+use run::Over;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -182,6 +182,13 @@ impl Runtime {
         }
     }
 
+    /// Whether a domain has a handler.
+    fn has_handler(&self, domain: u32, handler: u32) -> bool {
+        let domain = self.domains.get(domain as usize);
+        let handler = domain.and_then(|domain| domain.handlers.get(handler as usize));
+        handler.is_some_and(|handler| handler.entry != 0)
+    }
+
     /// One more in a count of a domain.
     fn count<B: Bus>(bus: &mut B, domain: u32, count: DomainCount) {
         bump(bus, SPINE_BLOCK + domain_count(domain, count));
@@ -247,10 +254,10 @@ pub fn complete_beside<B: Dispatch>(receive: &mut Receive, spine: &mut Spine, io
 fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, io: &mut IoA<B>) {
     let mut left = frame::FRAMES;
     let mut look = runtime.look;
-    while let Next::Wanted(frame, (domain, handler)) =
+    while let Next::Wanted(frame, to) =
         guarded::next(receive, io, &mut left, &mut look, &runtime.guards)
     {
-        match hand_over(runtime, io, receive.base(), &frame, domain, handler) {
+        match hand_over(runtime, io, receive.base(), &frame, to) {
             Fate::Done => {
                 guarded::let_go(receive, io, frame);
                 left -= 1;
@@ -268,221 +275,37 @@ fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, i
     guarded::finish(receive, io);
 }
 
-/// A frame to a handler that wants it.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-#[inline(never)]
+/// A frame to the handler in bits 7:0 of the domain in bits 15:8.
+#[inline(always)]
 fn hand_over<B: Dispatch>(
     runtime: &mut Runtime,
     io: &mut IoA<B>,
     base: u32,
     frame: &ReceivedFrame,
-    domain: u32,
-    handler: u32,
+    to: u32,
 ) -> Fate {
-    match runtime.pool.in_one_piece(&mut io.bus, frame, base) {
-        Some(at) if handler >= HANDLERS => {
-            transfer::beside(runtime, io, base, frame, at, (domain, handler))
-        }
-        Some(at) => run(runtime, io, domain, handler, frame, at),
+    let Some(at) = runtime.pool.in_one_piece(&mut io.bus, frame, base) else {
         // Longer than what is kept, round the end of the buffer.
-        None => Fate::Host,
-    }
-}
-
-/// Hands a frame, whose words lie at `at`, to a handler, and carries out what it asks for.
-#[inline(always)]
-fn run<B: Dispatch>(
-    runtime: &mut Runtime,
-    io: &mut IoA<B>,
-    number: u32,
-    handler: u32,
-    frame: &ReceivedFrame,
-    at: u32,
-) -> Fate {
-    let Runtime {
-        domains,
-        effects,
-        pool,
-        outgoing,
-        run,
-        ..
-    } = runtime;
-    let Some(domain) = domains.get_mut(number as usize) else {
         return Fate::Host;
     };
-    let Some(installed) = domain.handlers.get(handler as usize).copied() else {
-        return Fate::Host;
-    };
-    if domain.suspended != 0 || installed.entry == 0 {
-        return Fate::Host;
-    }
     let length = frame.length - frame::CRC;
-    pool.make_room(&mut io.bus);
-    let slots = &pool.slots;
-    let there = There {
-        slot: slots.next(),
-        room: slots.room(),
-        kept: slots.kept(number),
-        free_count: slots.free_count(),
+    // A message, or a frame for a domain with a lease.
+    let is_beside = to & 0xFF >= HANDLERS;
+    if is_beside && let Some(fate) = transfer::begin(runtime, io, length, at, to) {
+        return fate;
+    }
+    let over = run::run(runtime, io, to & !GUARDS_TRANSFERS, &[at, length, 0, 0, 0]);
+    if is_beside {
+        transfer::end(io, to);
+    }
+    let count = match over {
+        Over::Forwarded => return Fate::Done,
+        Over::Returned(0) => DomainCount::Consumed,
+        Over::Returned(1) => DomainCount::Dropped,
+        _ => return Fate::Host,
     };
-    effects.begin(length, there);
-    *run = run.wrapping_add(1);
-    let message: MessageWords = [at, length, 0, 0, 0];
-    let context: ContextWords = [installed.argument, number, *run];
-    let left = watched(io, *run, domain.watchdog, || {
-        enter::enter(installed.entry, &message, &context, effects)
-    });
-    let forwards = matches!(left, Left::Returned(_)) && effects.forwards();
-    if forwards {
-        // Before all else: the frame goes from where it lies.
-        outgoing.peer.forward(io, number, at, length, effects);
-    }
-    Runtime::count(&mut io.bus, number, DomainCount::Runs);
-    match left {
-        Left::Ended(why) => {
-            cut(io, domain, pool, number, why);
-            Fate::Host
-        }
-        Left::Returned(verdict) => {
-            domain.cut = 0;
-            commit(io, effects, pool, number, at, length);
-            if effects.sends_messages() {
-                outgoing.commit(io, effects, pool, (number, handler));
-            }
-            if forwards {
-                return Fate::Done;
-            }
-            let (fate, count) = match verdict {
-                0 => (Fate::Done, DomainCount::Consumed),
-                1 => (Fate::Done, DomainCount::Dropped),
-                _ => return Fate::Host,
-            };
-            Runtime::count(&mut io.bus, number, count);
-            fate
-        }
-    }
-}
-
-/// Runs an extension while CPU B knows of it.
-#[inline(always)]
-fn watched<B: Dispatch>(
-    io: &mut IoA<B>,
-    run: u32,
-    watchdog: u32,
-    extension: impl FnOnce() -> Left,
-) -> Left {
-    // CPU B never takes one run for another: between two of them CPU A loads words of a frame, and
-    // a load waits for the stores before it.
-    SPINE_RUNNING.set(&io.me, &mut io.bus, run << 8 | watchdog);
-    let left = extension();
-    SPINE_RUNNING.set(&io.me, &mut io.bus, 0);
-    match left {
-        Left::Ended(Ended::ByB) => {
-            let why = Ended::of_word(SPINE_ENDED.get(&mut io.bus));
-            Left::Ended(why)
-        }
-        other => other,
-    }
-}
-
-/// A run was cut off: what it asked for is forgotten.
-#[inline(never)]
-fn cut<B: Dispatch>(
-    io: &mut IoA<B>,
-    domain: &mut Domain,
-    pool: &mut supply::Pool,
-    number: u32,
-    why: Ended,
-) {
-    let count = match why {
-        Ended::Panicked => DomainCount::Panics,
-        Ended::Fault => DomainCount::Faults,
-        Ended::Overrun | Ended::ByB => DomainCount::Overruns,
-    };
-    transfer::forget(&mut io.bus);
-    Runtime::count(&mut io.bus, number, count);
-    domain.cut += 1;
-    let patience = SPINE_BLOCK + domain_word(number, DomainWord::Patience);
-    let patience = io.bus.load(patience);
-    if patience != 0 && domain.cut >= patience {
-        domain.suspended = 1;
-        pool.release_all(&mut io.bus, number);
-        let word = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
-        io.bus.store(word, 1);
-    }
-}
-
-/// Carries out what a run has asked for; its frame, of so many bytes, lies at `at`.
-#[inline(always)]
-fn commit<B: Dispatch>(
-    io: &mut IoA<B>,
-    effects: &Effects,
-    pool: &mut supply::Pool,
-    number: u32,
-    at: u32,
-    length: u32,
-) {
-    if !effects.counts().is_empty() {
-        count_all(&mut io.bus, effects, number);
-    }
-    if effects.only_transmits() {
-        let slot = pool.put(&mut io.bus, at, length, effects.patches());
-        transmit(io, pool, number, slot);
-        call_b(io);
-    } else if effects.moves_frames() {
-        move_frames(io, effects, pool, number, at, length);
-    }
-}
-
-/// Counts what a run has counted.
-#[inline(never)]
-fn count_all<B: Bus>(bus: &mut B, effects: &Effects, number: u32) {
-    let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
-    for counter in effects.counts() {
-        bump(bus, first + (counter << 2));
-    }
-}
-
-/// Has frames transmitted, kept and released: sent before they are released.
-#[inline(never)]
-fn move_frames<B: Dispatch>(
-    io: &mut IoA<B>,
-    effects: &Effects,
-    pool: &mut supply::Pool,
-    number: u32,
-    at: u32,
-    length: u32,
-) {
-    if effects.transmits() || effects.keeps_frame() {
-        let slot = pool.put(&mut io.bus, at, length, effects.patches());
-        if effects.transmits() {
-            transmit(io, pool, number, slot);
-        }
-        if effects.keeps_frame() {
-            pool.slots.keep(number, slot);
-        }
-    }
-    for slot in 0..POOL_SLOTS {
-        if effects.sent() >> slot & 1 != 0 {
-            transmit(io, pool, number, slot);
-        }
-    }
-    for slot in 0..POOL_SLOTS {
-        if effects.released() >> slot & 1 != 0 {
-            pool.slots.release(number, slot);
-        }
-    }
-    if effects.keeps_frame() || effects.released() != 0 {
-        pool.report_ledger(&mut io.bus, number);
-    }
-    call_b(io);
-}
-
-/// Queues a slot, and counts it.
-#[inline(always)]
-fn transmit<B: Dispatch>(io: &mut IoA<B>, pool: &mut supply::Pool, number: u32, slot: u32) {
-    pool.queue(io, slot);
-    Runtime::count(&mut io.bus, number, DomainCount::Transmitted);
+    Runtime::count(&mut io.bus, to >> 8, count);
+    Fate::Done
 }
 
 const _: () = assert!(POOL_FRAME >= 1518);

@@ -6,6 +6,7 @@ use crate::io::note::WriteNote;
 use crate::memory::layout::PEER_PAGE;
 use host_interface::spine::lease::{self, LeaseWord, NOTED, NOTED_BYTES, NOTED_COUNT};
 use tigon2_chip::bits::DmaState;
+use tigon2_hal::Bus;
 use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
@@ -28,6 +29,11 @@ pub const fn noted(number: u32) -> u32 {
 }
 
 const _: () = assert!(NOTED_BYTES == (1 << 3) + (1 << 2));
+
+/// A run was cut off: it has noted nothing.
+pub fn forget<B: Bus>(bus: &mut B) {
+    bus.store(COUNT, 0);
+}
 
 /// Queues the transfers that a run of a domain's has noted, in front of its messages: who gets an
 /// answer finds them done.

@@ -15,9 +15,10 @@
 
 use super::effects::{Effects, MESSAGES};
 use super::endpoint::{doorbell, memory};
+use super::noted;
 use super::peer::{Peer, messages};
+use super::run::transmit;
 use super::supply::{FRAME, Pool, slot as frame_slot};
-use super::{noted, transmit};
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::copy;

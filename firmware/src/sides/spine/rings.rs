@@ -53,16 +53,12 @@ impl Bulk {
     }
 }
 
-/// The data of a message.
-enum Data {
-    /// They lie at this NIC address; 0 if there are none.
-    At(u32),
-    /// They have not arrived.
-    Awaited,
-    /// They are none of the endpoint's.
-    Malformed,
-    /// The endpoint was closed, so its memory is not read.
-    Gone,
+/// What there is of a message's data, besides the NIC address of those that have arrived.
+mod data {
+    /// They have not.
+    pub const AWAITED: u32 = 0;
+    /// They are none of the endpoint's, or not read any more: the message is done with.
+    pub const NONE: u32 = 1;
 }
 
 /// A message that can run.
@@ -134,6 +130,7 @@ impl Rings {
     ///
     /// # Errors
     /// [`Busy`] when no write descriptor is free; the rest is told later.
+    #[inline(always)]
     pub fn report<B: Dispatch>(&mut self, io: &mut IoA<B>) -> Result<(), Busy> {
         while self.told != self.seen {
             let at = request(self.told);
@@ -157,49 +154,51 @@ impl Rings {
     }
 
     /// The oldest message, if all of it is there. Those that are none are dropped and counted.
+    #[inline(always)]
     pub fn next<B: Dispatch>(&mut self, io: &mut IoA<B>, slots: &mut Slots) -> Option<Incoming> {
         while self.has_message() {
-            let expected = io.bus.load(entry(self.run));
+            let bus = &mut io.bus;
+            let expected = bus.load(entry(self.run));
             let endpoint = expected & 0xFF;
             let at = in_slot(self.run);
-            if endpoint == NOBODY {
-                self.over(slots);
+            let shape = bus.load(at + HeaderWord::Shape as u32);
+            let serial = bus.load(at + HeaderWord::Serial as u32);
+            let length = bus.load(at + HeaderWord::BulkBytes as u32);
+            let is_next = serial << 8 == expected & !0xFF && endpoint != NOBODY;
+            if !is_next || shape >> 16 > ARGUMENT_WORDS {
+                self.skip(bus, slots, endpoint);
                 continue;
             }
-            let bus = &mut io.bus;
-            let mut word = |word: HeaderWord| bus.load(at + word as u32);
-            let (shape, serial) = (word(HeaderWord::Shape), word(HeaderWord::Serial));
-            let bytes = word(HeaderWord::BulkBytes);
-            let is_next = serial << 8 == expected & !0xFF;
-            let data = if !is_next || shape >> 16 > ARGUMENT_WORDS {
-                Data::Malformed
-            } else if bytes == 0 {
-                Data::At(0)
+            let data = if length == 0 {
+                0
             } else {
-                self.data(io, slots, (endpoint, at), bytes)
+                match self.data(io, slots, (endpoint, at), length) {
+                    data::AWAITED => return None,
+                    data::NONE => continue,
+                    data => data,
+                }
             };
-            match data {
-                Data::At(data) => {
-                    return Some(Incoming {
-                        endpoint,
-                        arguments: at,
-                        shape,
-                        at: data,
-                        length: bytes,
-                    });
-                }
-                Data::Awaited => return None,
-                Data::Malformed => {
-                    count_dropped(&mut io.bus, endpoint, Dropped::Malformed);
-                    self.over(slots);
-                }
-                Data::Gone => self.over(slots),
-            }
+            return Some(Incoming {
+                endpoint,
+                arguments: at,
+                shape,
+                at: data,
+                length,
+            });
         }
         None
     }
 
-    /// Where the data are of the oldest message, which lies at an address.
+    /// The oldest message is nobody's, or none of its endpoint's.
+    #[inline(never)]
+    fn skip<B: Bus>(&mut self, bus: &mut B, slots: &mut Slots, endpoint: u32) {
+        if endpoint != NOBODY {
+            count_dropped(bus, endpoint, Dropped::Malformed);
+        }
+        self.over(slots);
+    }
+
+    /// Where the data are of the oldest message, which lies at an address: see [`data`].
     #[inline(never)]
     fn data<B: Dispatch>(
         &mut self,
@@ -207,22 +206,25 @@ impl Rings {
         slots: &mut Slots,
         (endpoint, at): (u32, u32),
         bytes: u32,
-    ) -> Data {
+    ) -> u32 {
         let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
         let most = io.bus.load(row + EndpointWord::Bulk as u32);
         let offset = io.bus.load(at + HeaderWord::BulkOffset as u32);
         let lies = bytes <= BULK_MOST && offset <= most && bytes <= most - offset;
         if !lies || offset & 7 != 0 {
-            return Data::Malformed;
+            self.skip(&mut io.bus, slots, endpoint);
+            return data::NONE;
         }
         if let Some(slot) = self.bulk.there() {
-            return Data::At(frame_slot(slot) + FRAME);
+            return frame_slot(slot) + FRAME;
         }
         if io.bus.load(row + EndpointWord::Open as u32) == 0 {
-            return Data::Gone;
+            // The endpoint was closed, so its memory is not read.
+            self.skip(&mut io.bus, slots, NOBODY);
+            return data::NONE;
         }
         self.ask_data(io, slots, endpoint, offset, bytes);
-        Data::Awaited
+        data::AWAITED
     }
 
     /// Asks for a message's data; without room for it later again.
@@ -337,6 +339,7 @@ impl Default for Rings {
 }
 
 /// Tells an endpoint that its messages up to this one were fetched.
+#[inline(always)]
 fn report<B: Dispatch>(io: &mut IoA<B>, entry: u32) -> Result<(), Busy> {
     if entry & 0xFF == NOBODY {
         return Ok(());
@@ -349,5 +352,9 @@ fn report<B: Dispatch>(io: &mut IoA<B>, entry: u32) -> Result<(), Busy> {
     let fetched = io.bus.load(row + EndpointWord::Fetched as u32);
     let behind = fetched.wrapping_sub(entry >> 8) & 0xFF_FFFF;
     let host = memory(&mut io.bus, entry & 0xFF);
-    io.write_words(host, &[fetched.wrapping_sub(behind), 0], WriteNote::QUIET)
+    if !io.has_write_room(1) {
+        return Err(Busy);
+    }
+    io.put_pair(host, [fetched.wrapping_sub(behind), 0], WriteNote::QUIET);
+    Ok(())
 }

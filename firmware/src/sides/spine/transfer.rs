@@ -17,16 +17,14 @@
 //! lease no frame comes here.
 
 use super::noted::{COUNT, carry_out, lease, noted};
-use super::{Fate, Runtime, hand_over, message};
+use super::{Fate, Runtime, message};
 use crate::io::IoA;
 use crate::memory::layout::{OUT_SLOTS, PEER_PAGE};
-use crate::path::receive::frame::CRC;
 use crate::sides::spine::effects::Status;
 use host_interface::spine::lease::{self, LONGEST, LeaseWord, TRANSFERS, WORK};
-use host_interface::spine::{DOMAINS, GUARDS_MESSAGES, GUARDS_TRANSFERS, Outcome};
+use host_interface::spine::{DOMAINS, GUARDS_MESSAGES, Outcome};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::mac::ReceivedFrame;
 
 /// Descriptors that a run may need: its transfers, and the messages that wait for one.
 const DESCRIPTORS: u32 = TRANSFERS + OUT_SLOTS;
@@ -67,40 +65,39 @@ pub fn note<B: Bus>(bus: &mut B, from: u32, bytes: u32, to: u32) -> Status {
     Status::Noted
 }
 
-/// A run was cut off: it has noted nothing.
-pub fn forget<B: Bus>(bus: &mut B) {
-    bus.store(COUNT, 0);
-}
-
-/// A frame that is a message, or for a domain with a lease; its words lie at `at`.
+/// Before the run for a frame that is a message, or that is for a domain with a lease; its words lie
+/// at `at`. Returns what becomes of it, or nothing if the handler runs now.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
-pub(super) fn beside<B: Dispatch>(
+pub(super) fn begin<B: Dispatch>(
     runtime: &mut Runtime,
     io: &mut IoA<B>,
-    base: u32,
-    frame: &ReceivedFrame,
+    length: u32,
     at: u32,
-    (domain, handler): (u32, u32),
-) -> Fate {
-    let length = frame.length - CRC;
-    if handler & GUARDS_MESSAGES != 0 {
+    to: u32,
+) -> Option<Fate> {
+    let domain = to >> 8;
+    if to & GUARDS_MESSAGES != 0 {
         message::of_wire(runtime, io, domain, at, length);
-        return Fate::Done;
+        return Some(Fate::Done);
     }
     if !io.has_write_room(DESCRIPTORS) {
-        return Fate::Later;
+        return Some(Fate::Later);
     }
     let bus = &mut io.bus;
     bus.store(FRAME, at);
     bus.store(FRAME_BYTES, length);
     bus.store(COUNT, 0);
     bus.store(LEASE, lease(domain));
-    let handler = handler & !GUARDS_TRANSFERS;
-    let fate = hand_over(runtime, io, base, frame, domain, handler);
+    None
+}
+
+/// Behind the run for a frame of a domain with a lease.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[inline(never)]
+pub(super) fn end<B: Dispatch>(io: &mut IoA<B>, to: u32) {
     io.bus.store(LEASE, 0);
-    carry_out(io, domain);
-    fate
+    carry_out(io, to >> 8);
 }
 
 impl Runtime {

@@ -78,7 +78,7 @@ impl Part {
             Part::Copy
         } else if is_of(&["spine::peer::"]) {
             Part::Peer
-        } else if is_of(&["hand_over", "spine_enter"]) {
+        } else if is_of(&["spine::run::", "spine_enter"]) {
             Part::HandOver
         } else if is_of(&["complete_", "guard"]) {
             Part::Receive

@@ -13,7 +13,7 @@ const THERE: There = There {
 #[test]
 fn each_list_ends_at_its_bound() {
     let mut effects = Effects::new();
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     for n in 0..PATCHES as u32 {
         assert_eq!(effects.patch(n % 15, n), Status::Noted);
     }
@@ -29,7 +29,7 @@ fn each_list_ends_at_its_bound() {
 #[test]
 fn what_cannot_be_is_not_noted() {
     let mut effects = Effects::new();
-    effects.begin(61, THERE);
+    effects.begin(0, 61, THERE);
     assert_eq!(effects.patch(15, 0), Status::Noted, "the last byte's word");
     assert_eq!(effects.patch(16, 0), Status::Full);
     assert_eq!(effects.patch(u32::MAX, 0), Status::Full);
@@ -50,11 +50,11 @@ fn what_cannot_be_is_not_noted() {
         (60, full),
         (60, no_slot),
     ] {
-        effects.begin(frame, there);
+        effects.begin(0, frame, there);
         assert_eq!(effects.transmit(), Status::Full);
         assert!(!effects.transmits());
     }
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     assert_eq!(effects.transmit(), Status::Noted);
     assert_eq!(effects.transmit(), Status::Full, "once");
 }
@@ -62,11 +62,11 @@ fn what_cannot_be_is_not_noted() {
 #[test]
 fn a_run_begins_with_nothing() {
     let mut effects = Effects::new();
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     effects.patch(1, 2);
     effects.count(1);
     effects.transmit();
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     assert!(effects.patches().is_empty() && effects.counts().is_empty());
     assert!(!effects.transmits());
 }
@@ -87,7 +87,7 @@ fn init_installs_each_number_once() {
 #[test]
 fn frames_are_kept_sent_and_released_by_who_keeps_them() {
     let mut effects = Effects::new();
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     assert!(!effects.moves_frames());
     assert_eq!(effects.keep(), 5);
     assert_eq!(effects.keep(), NONE, "once");
@@ -102,7 +102,7 @@ fn frames_are_kept_sent_and_released_by_who_keeps_them() {
     assert_eq!(effects.send(0), Status::Noted);
     assert!(effects.moves_frames() && effects.transmits() && effects.keeps_frame());
     assert_eq!((effects.sent(), effects.released()), (0b1001, 0b1000));
-    effects.begin(60, There { room: 1, ..THERE });
+    effects.begin(0, 60, There { room: 1, ..THERE });
     assert_eq!(effects.send(0), Status::Noted);
     assert_eq!(effects.transmit(), Status::Full, "the queue is full");
     for there in [
@@ -115,7 +115,7 @@ fn frames_are_kept_sent_and_released_by_who_keeps_them() {
             ..THERE
         },
     ] {
-        effects.begin(60, there);
+        effects.begin(0, 60, there);
         assert_eq!(effects.keep(), NONE);
         assert!(!effects.moves_frames());
     }
@@ -124,13 +124,24 @@ fn frames_are_kept_sent_and_released_by_who_keeps_them() {
 #[test]
 fn a_frame_goes_to_the_peer_once_and_where_it_has_room() {
     let mut effects = Effects::new();
-    effects.begin(60, THERE);
+    effects.begin(0, 60, THERE);
     assert_eq!(effects.forward(true), Status::Noted);
     assert_eq!(effects.forward(true), Status::Full);
     assert!(effects.forwards() && !effects.moves_frames());
     for (bytes, has_room) in [(60, false), (FRAME_MAX + 1, true), (0, true)] {
-        effects.begin(bytes, THERE);
+        effects.begin(0, bytes, THERE);
         assert_eq!(effects.forward(has_room), Status::Full);
         assert!(!effects.forwards());
     }
+}
+
+/// Where they lie is somebody else's when they would be read.
+#[test]
+fn the_data_of_a_message_do_not_go_to_the_peer() {
+    let mut effects = Effects::new();
+    effects.begin(OF_MESSAGE, 60, THERE);
+    assert_eq!(effects.forward(true), Status::Full);
+    assert!(!effects.forwards() && !effects.asks_for_more());
+    assert_eq!(effects.transmit(), Status::Noted);
+    assert!(effects.only_transmits() && effects.asks_for_more());
 }
