@@ -176,7 +176,8 @@ impl Outgoing {
         report_post_room(io);
     }
 
-    /// Carries out what a run of a domain's handler has noted.
+    /// Carries out what a run of a domain's handler has noted. A message is written at once, if those
+    /// before it are and there is a descriptor.
     #[inline(never)]
     pub fn commit<B: Dispatch>(
         &mut self,
@@ -187,26 +188,34 @@ impl Outgoing {
     ) {
         noted::carry_out(io, domain);
         let from = domain << 8 | handler;
-        let mut made = SPINE_OUT.get(&mut io.bus);
+        let (mut made, mut put) = (SPINE_OUT.get(&mut io.bus), SPINE_OUT_PUT.get(&mut io.bus));
         for _ in 0..effects.messages() {
             let slot = out_slot(made);
-            let endpoint = io.bus.load(to(made));
+            let to = io.bus.load(to(made));
             let shape = io.bus.load(slot + HeaderWord::Shape as u32);
-            match endpoint {
-                WIRE => put_frame(io, pool, slot, shape | from),
+            let is_next = put == made;
+            let is_put = match to {
+                WIRE => {
+                    put_frame(io, pool, slot, shape | from);
+                    is_next
+                }
                 PEER => {
                     let serial = messages::next_serial(&mut io.bus);
                     address(&mut io.bus, slot, shape, serial);
+                    is_next && self.peer.write_message(io, slot)
                 }
                 _ => {
-                    let serial = next_serial(&mut io.bus, endpoint.wrapping_sub(DRIVER));
+                    let endpoint = to.wrapping_sub(DRIVER);
+                    let serial = next_serial(&mut io.bus, endpoint);
                     address(&mut io.bus, slot, shape | from, serial);
+                    is_next && write_one(io, endpoint, slot, serial)
                 }
-            }
+            };
             made = made.wrapping_add(1);
+            put = put.wrapping_add(is_put.into());
         }
         SPINE_OUT.set(&io.me, &mut io.bus, made);
-        self.write(io);
+        self.settle(io, made, put);
         if effects.posts() != 0 {
             post(io, effects.posts(), domain);
         }
@@ -217,27 +226,35 @@ impl Outgoing {
     pub fn write<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let bus = &mut io.bus;
         let (made, mut put) = (SPINE_OUT.get(bus), SPINE_OUT_PUT.get(bus));
+        while put != made && self.write_next(io, put) {
+            put = put.wrapping_add(1);
+        }
+        self.settle(io, made, put);
+    }
+
+    /// Writes a message, or finds that there is nothing to write; `false` if it has to wait.
+    fn write_next<B: Dispatch>(&mut self, io: &mut IoA<B>, number: u32) -> bool {
+        let slot = out_slot(number);
+        match io.bus.load(to(number)) {
+            WIRE => true,
+            PEER => self.peer.write_message(io, slot),
+            to => {
+                let endpoint = to.wrapping_sub(DRIVER);
+                let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Open);
+                let serial = io.bus.load(slot + HeaderWord::Serial as u32);
+                io.bus.load(row) == 0 || write_one(io, endpoint, slot, serial)
+            }
+        }
+    }
+
+    /// Messages are written up to this one of those that were made: says what room there is, and has a
+    /// turn follow if that is too little, or if messages wait for a descriptor.
+    #[inline(never)]
+    fn settle<B: Dispatch>(&mut self, io: &mut IoA<B>, made: u32, put: u32) {
+        let bus = &mut io.bus;
         // Now: a load waits for the stores before it.
         let mut freed = SPINE_OUT_FREED.get(bus);
         let mut marked = SPINE_OUT_MARKED.get(bus);
-        while put != made {
-            let endpoint = io.bus.load(to(put));
-            if endpoint == PEER {
-                if !self.peer.write_message(io, out_slot(put)) {
-                    break;
-                }
-            } else if endpoint != WIRE {
-                if !io.has_write_room(1) {
-                    break;
-                }
-                let endpoint = endpoint.wrapping_sub(DRIVER);
-                let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Open);
-                if io.bus.load(row) != 0 {
-                    write_one(io, endpoint, out_slot(put));
-                }
-            }
-            put = put.wrapping_add(1);
-        }
         if put.wrapping_sub(freed) > OUT_SLOTS / 2 {
             io.look_at_writes();
         }
@@ -353,12 +370,16 @@ fn address<B: Bus>(bus: &mut B, slot: u32, shape: u32, serial: u32) {
     bus.store(slot + HeaderWord::Serial as u32, serial);
 }
 
-/// Queues the transfer of a message into its endpoint's ring; there is a descriptor.
-fn write_one<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, slot: u32) {
+/// Queues the transfer of a message into its endpoint's ring; `false` if there is no descriptor.
+#[inline(always)]
+fn write_one<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, slot: u32, serial: u32) -> bool {
+    if !io.has_write_room(1) {
+        return false;
+    }
     let bus = &mut io.bus;
     let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
     let slots = bus.load(row + EndpointWord::Slots as u32);
-    let index = bus.load(slot + HeaderWord::Serial as u32).wrapping_sub(1) & (slots - 1);
+    let index = serial.wrapping_sub(1) & (slots - 1);
     let offset = from_card(0) + (slots << SHIFT) + (index << SHIFT);
     let interrupts = bus.load(row + EndpointWord::Interrupts as u32) != 0;
     let host = memory(bus, endpoint).plus(offset);
@@ -379,6 +400,7 @@ fn write_one<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, slot: u32) {
     } else {
         io.write_ring.put(&mut io.bus, &transfer);
     }
+    true
 }
 
 /// Makes a frame of a message to the wire; there is a slot of the pool for it, and an entry of
