@@ -21,6 +21,7 @@ use tigon2_chip::memory::MAILBOXES;
 use tigon2_chip::{HostAddress, mailbox};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 
 /// NIC address of the endpoints' mailboxes.
 pub const BELLS: u32 = MAILBOXES + mailbox::BYTES * FIRST_MAILBOX;
@@ -33,10 +34,16 @@ pub fn doorbell<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     bus.load_half(BELLS + (endpoint << 1)).into()
 }
 
-/// Where an endpoint's memory is.
+/// NIC address of an endpoint's row. In a register: else a compiler makes the address of each of its
+/// words anew.
 #[inline(always)]
-pub fn memory<B: Bus>(bus: &mut B, endpoint: u32) -> HostAddress {
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+pub fn row(endpoint: u32) -> u32 {
+    barrier(SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High))
+}
+
+/// Where the memory of the endpoint with this row is.
+#[inline(always)]
+pub fn memory<B: Bus>(bus: &mut B, row: u32) -> HostAddress {
     HostAddress {
         high: bus.load(row),
         low: bus.load(row + 4),
@@ -92,8 +99,8 @@ impl Open {
 
 /// An endpoint is open from now on, or closed: CPU B learns that something has changed.
 pub fn set_open<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, is_open: bool) {
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Open);
-    io.bus.store(row, is_open.into());
+    io.bus
+        .store(row(endpoint) + EndpointWord::Open as u32, is_open.into());
     let open = Open::now(&mut io.bus).with(endpoint, is_open);
     SPINE_ENDPOINTS.set(&io.me, &mut io.bus, open.word());
     want(io);
@@ -108,6 +115,6 @@ pub fn want<B: Dispatch>(io: &mut IoA<B>) {
 
 /// Counts a message of an endpoint that is dropped.
 pub fn count_dropped<B: Bus>(bus: &mut B, endpoint: u32, why: Dropped) {
-    let first = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Dropped);
+    let first = row(endpoint) + EndpointWord::Dropped as u32;
     bump(bus, first + ((why as u32) << 2));
 }

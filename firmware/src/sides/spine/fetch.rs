@@ -15,20 +15,19 @@
 //!
 //! A message's data are fetched when CPU A asks for them, those of one message at a time.
 
-use super::endpoint::{BELLS, Open, count_dropped, doorbell, memory};
+use super::endpoint::{BELLS, Open, count_dropped, doorbell, memory, row};
 use super::supply::AGAIN;
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
 use crate::memory::layout::{
-    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BELLS, SPINE_BLOCK, SPINE_DATA_REQUEST,
+    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BELLS, SPINE_DATA_REQUEST,
     SPINE_IN_ENTRIES, SPINE_REQUESTS,
 };
 use crate::memory::shared::{
     SPINE_DATA, SPINE_ENDPOINTS_SEEN, SPINE_FETCHED, SPINE_MESSAGES_RUN, SPINE_REPORTED,
     SPINE_WANTED,
 };
-use host_interface::spine::endpoint_word;
 use host_interface::spine::rings::{
     Dropped, ENDPOINTS, EndpointWord, FIRST_MAILBOX, HEAD_BYTES, HeaderWord, MAILBOXES,
     MESSAGE_BYTES, PER_MAILBOX,
@@ -243,7 +242,7 @@ impl Fetcher {
     #[inline(never)]
     fn ask<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32) -> Option<bool> {
         let bus = &mut io.bus;
-        let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+        let row = row(endpoint);
         // First: the other words are this owner's when it is open, and maybe another one's before.
         if bus.load(row + EndpointWord::Open as u32) == 0 {
             return Some(false);
@@ -266,7 +265,7 @@ impl Fetcher {
             return None;
         }
         let bus = &mut io.bus;
-        let host = memory(bus, endpoint).plus(HEAD_BYTES + (index << MESSAGE_SHIFT));
+        let host = memory(bus, row).plus(HEAD_BYTES + (index << MESSAGE_SHIFT));
         let local = in_slot(self.requested);
         let length = count << MESSAGE_SHIFT;
         for at in (local..local + length).step_by(MESSAGE_BYTES as usize) {

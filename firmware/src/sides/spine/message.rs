@@ -19,7 +19,7 @@
 //! neither frames nor a handler that posts to itself for ever keep the others waiting.
 
 use super::effects::{Effects, OF_MESSAGE, Status};
-use super::endpoint::count_dropped;
+use super::endpoint::{count_dropped, row};
 use super::peer::messages;
 use super::rings::Incoming;
 use super::run::{EXISTING, Over};
@@ -31,7 +31,7 @@ use host_interface::spine::rings::{
     Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, PEER, WIRE,
 };
 use host_interface::spine::{
-    ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome, endpoint_word,
+    ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome,
 };
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
@@ -182,7 +182,7 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
         endpoint, shape, ..
     } = *incoming;
     let source = endpoint + DRIVER;
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+    let row = row(endpoint);
     let caller = if source == DRIVER {
         Caller::Driver
     } else {

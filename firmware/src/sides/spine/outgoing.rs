@@ -14,7 +14,7 @@
 //! ```
 
 use super::effects::{Effects, MESSAGES};
-use super::endpoint::{doorbell, memory};
+use super::endpoint::{doorbell, memory, row};
 use super::noted;
 use super::peer::{Peer, messages};
 use super::run::transmit;
@@ -23,7 +23,7 @@ use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::copy;
 use crate::memory::layout::{
-    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_BLOCK, SPINE_OUT_TO,
+    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_OUT_TO,
 };
 use crate::memory::shared::{
     SPINE_OUT, SPINE_OUT_FREED, SPINE_OUT_MARKED, SPINE_OUT_PUT, SPINE_OUT_ROOM, SPINE_POST_ROOM,
@@ -34,11 +34,12 @@ use host_interface::spine::rings::{
     DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord, MESSAGE_BYTES, PEER,
     WIRE, from_card,
 };
-use host_interface::spine::{ARGUMENT_WORDS, endpoint_word};
+use host_interface::spine::ARGUMENT_WORDS;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Position, Transfer};
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 
 const SHIFT: u32 = MESSAGE_BYTES.trailing_zeros();
 
@@ -57,7 +58,7 @@ const _: () = assert!(OUT_SLOTS.is_power_of_two() && POST_SLOTS.is_power_of_two(
 /// Messages that an endpoint has room for.
 #[inline(always)]
 fn credit<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+    let row = row(endpoint);
     if bus.load(row + EndpointWord::Open as u32) == 0 {
         return 0;
     }
@@ -190,7 +191,7 @@ impl Outgoing {
         let from = domain << 8 | handler;
         let (mut made, mut put) = (SPINE_OUT.get(&mut io.bus), SPINE_OUT_PUT.get(&mut io.bus));
         for _ in 0..effects.messages() {
-            let slot = out_slot(made);
+            let slot = barrier(out_slot(made));
             let to = io.bus.load(to(made));
             let shape = io.bus.load(slot + HeaderWord::Shape as u32);
             let is_next = put == made;
@@ -205,10 +206,10 @@ impl Outgoing {
                     is_next && self.peer.write_message(io, slot)
                 }
                 _ => {
-                    let endpoint = to.wrapping_sub(DRIVER);
-                    let serial = next_serial(&mut io.bus, endpoint);
+                    let row = row(to.wrapping_sub(DRIVER));
+                    let serial = next_serial(&mut io.bus, row);
                     address(&mut io.bus, slot, shape | from, serial);
-                    is_next && write_one(io, endpoint, slot, serial)
+                    is_next && write_one(io, row, slot, serial)
                 }
             };
             made = made.wrapping_add(1);
@@ -239,10 +240,10 @@ impl Outgoing {
             WIRE => true,
             PEER => self.peer.write_message(io, slot),
             to => {
-                let endpoint = to.wrapping_sub(DRIVER);
-                let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Open);
+                let row = row(to.wrapping_sub(DRIVER));
                 let serial = io.bus.load(slot + HeaderWord::Serial as u32);
-                io.bus.load(row) == 0 || write_one(io, endpoint, slot, serial)
+                let is_open = io.bus.load(row + EndpointWord::Open as u32) != 0;
+                !is_open || write_one(io, row, slot, serial)
             }
         }
     }
@@ -352,9 +353,9 @@ fn report_post_room<B: Dispatch>(io: &mut IoA<B>) {
     SPINE_POST_ROOM.set(&io.me, &mut io.bus, POST_SLOTS - used);
 }
 
-/// The serial of one more message to an endpoint.
-fn next_serial<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
-    let sent = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
+/// The serial of one more message to the endpoint with this row.
+fn next_serial<B: Bus>(bus: &mut B, row: u32) -> u32 {
+    let sent = row + EndpointWord::Sent as u32;
     let serial = bus.load(sent).wrapping_add(1);
     bus.store(sent, serial);
     serial
@@ -370,19 +371,18 @@ fn address<B: Bus>(bus: &mut B, slot: u32, shape: u32, serial: u32) {
     bus.store(slot + HeaderWord::Serial as u32, serial);
 }
 
-/// Queues the transfer of a message into its endpoint's ring; `false` if there is no descriptor.
+/// Queues the transfer of a message into the ring of the endpoint with this row; `false` if there is no descriptor.
 #[inline(always)]
-fn write_one<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, slot: u32, serial: u32) -> bool {
+fn write_one<B: Dispatch>(io: &mut IoA<B>, row: u32, slot: u32, serial: u32) -> bool {
     if !io.has_write_room(1) {
         return false;
     }
     let bus = &mut io.bus;
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
     let slots = bus.load(row + EndpointWord::Slots as u32);
     let index = serial.wrapping_sub(1) & (slots - 1);
     let offset = from_card(0) + (slots << SHIFT) + (index << SHIFT);
     let interrupts = bus.load(row + EndpointWord::Interrupts as u32) != 0;
-    let host = memory(bus, endpoint).plus(offset);
+    let host = memory(bus, row).plus(offset);
     let note = if interrupts {
         WriteNote::of(WriteKind::QueueStatus)
     } else {

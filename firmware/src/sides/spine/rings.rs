@@ -3,13 +3,13 @@
 //! CPU B [fetches](super::fetch) them, and they run in the order in which it does. When a request is
 //! done, its endpoint is told that the slots in the host's memory are free.
 
-use super::endpoint::{count_dropped, memory, set_open, want};
+use super::endpoint::{count_dropped, memory, row, set_open, want};
 use super::fetch::{IS_DATA, MESSAGE_SHIFT, NOBODY, entry, in_slot, request};
 use super::slots::{NONE, Slots};
 use super::supply::{FRAME, slot as frame_slot};
 use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
-use crate::memory::layout::{MESSAGES_IN, SPINE_BLOCK, SPINE_DATA_REQUEST};
+use crate::memory::layout::{MESSAGES_IN, SPINE_DATA_REQUEST};
 use crate::memory::shared::{
     SPINE_DATA, SPINE_ENDPOINTS, SPINE_ENDPOINTS_SEEN, SPINE_FETCHED, SPINE_MESSAGES_RUN,
     SPINE_REPORTED,
@@ -18,10 +18,11 @@ use host_interface::spine::rings::{
     BULK_MOST, Dropped, ENDPOINT_BYTES, ENDPOINTS, EndpointWord, HeaderWord, SLOTS_LEAST,
     SLOTS_MOST, bulk,
 };
-use host_interface::spine::{ARGUMENT_WORDS, endpoint_word};
+use host_interface::spine::ARGUMENT_WORDS;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Position;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 
 /// Slots of the pool that bulk data leave to frames.
 const RESERVE: u32 = 4;
@@ -160,7 +161,7 @@ impl Rings {
             let bus = &mut io.bus;
             let expected = bus.load(entry(self.run));
             let endpoint = expected & 0xFF;
-            let at = in_slot(self.run);
+            let at = barrier(in_slot(self.run));
             let shape = bus.load(at + HeaderWord::Shape as u32);
             let serial = bus.load(at + HeaderWord::Serial as u32);
             let length = bus.load(at + HeaderWord::BulkBytes as u32);
@@ -207,7 +208,7 @@ impl Rings {
         (endpoint, at): (u32, u32),
         bytes: u32,
     ) -> u32 {
-        let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+        let row = row(endpoint);
         let most = io.bus.load(row + EndpointWord::Bulk as u32);
         let offset = io.bus.load(at + HeaderWord::BulkOffset as u32);
         let lies = bytes <= BULK_MOST && offset <= most && bytes <= most - offset;
@@ -241,9 +242,9 @@ impl Rings {
             return;
         }
         let bus = &mut io.bus;
-        let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Slots);
-        let start = bulk(0) + (bus.load(row) << (MESSAGE_SHIFT + 1)) + offset;
-        let host = memory(bus, endpoint).plus(start);
+        let row = row(endpoint);
+        let ring = bus.load(row + EndpointWord::Slots as u32) << MESSAGE_SHIFT;
+        let host = memory(bus, row).plus(bulk(0) + 2 * ring + offset);
         let slot = slots.next();
         slots.take();
         slots.hold(slot);
@@ -281,7 +282,7 @@ impl Rings {
             return false;
         }
         let bus = &mut io.bus;
-        let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+        let row = row(endpoint);
         let slots = bus.load(row + EndpointWord::Slots as u32);
         // A power of two: the chip cannot count bits.
         let fits = (SLOTS_LEAST..=SLOTS_MOST).contains(&slots) && slots & (slots - 1) == 0;
@@ -298,8 +299,7 @@ impl Rings {
     /// Closes an endpoint. Whether nothing of it is under way; then none of its messages runs any
     /// more.
     pub fn close<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
-        let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Open);
-        if io.bus.load(row) != 0 {
+        if io.bus.load(row(endpoint) + EndpointWord::Open as u32) != 0 {
             set_open(io, endpoint, false);
             self.is_closing = 1;
             self.closed = io.write_ring.position();
@@ -344,14 +344,14 @@ fn report<B: Dispatch>(io: &mut IoA<B>, entry: u32) -> Result<(), Busy> {
     if entry & 0xFF == NOBODY {
         return Ok(());
     }
-    let row = SPINE_BLOCK + endpoint_word(entry & 0xFF, EndpointWord::High);
+    let row = row(entry & 0xFF);
     if io.bus.load(row + EndpointWord::Open as u32) == 0 {
         return Ok(());
     }
     // All of the serial: the entry has the lower 24 bits of it.
     let fetched = io.bus.load(row + EndpointWord::Fetched as u32);
     let behind = fetched.wrapping_sub(entry >> 8) & 0xFF_FFFF;
-    let host = memory(&mut io.bus, entry & 0xFF);
+    let host = memory(&mut io.bus, row);
     if !io.has_write_room(1) {
         return Err(Busy);
     }
