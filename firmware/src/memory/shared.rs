@@ -222,6 +222,7 @@ shared! {
     OfA SPINE_POST_ROOM one, "How many more there is room for.";
     OfA SPINE_PEER one, "The roles of this card beside its peer.";
     OfB SPINE_GRANTS one, "How often B has granted rooms to the peer, or made some void: A tells the peer.";
+    OfB SPINE_REQUESTED one, "Messages of the host's rings that B has asked for; wraps.";
 }
 
 shared! {

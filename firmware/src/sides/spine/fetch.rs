@@ -21,12 +21,12 @@ use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
 use crate::memory::layout::{
-    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BELLS, SPINE_DATA_REQUEST,
-    SPINE_IN_ENTRIES, SPINE_REQUESTS,
+    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BELLS, SPINE_DATA_REQUEST, SPINE_IN_ENTRIES,
+    SPINE_REQUESTS,
 };
 use crate::memory::shared::{
     SPINE_DATA, SPINE_ENDPOINTS_SEEN, SPINE_FETCHED, SPINE_MESSAGES_RUN, SPINE_REPORTED,
-    SPINE_WANTED,
+    SPINE_REQUESTED, SPINE_WANTED,
 };
 use host_interface::spine::rings::{
     Dropped, ENDPOINTS, EndpointWord, FIRST_MAILBOX, HEAD_BYTES, HeaderWord, MAILBOXES,
@@ -267,21 +267,25 @@ impl Fetcher {
         let bus = &mut io.bus;
         let host = memory(bus, row).plus(HEAD_BYTES + (index << MESSAGE_SHIFT));
         let local = in_slot(self.requested);
-        let length = count << MESSAGE_SHIFT;
-        for at in (local..local + length).step_by(MESSAGE_BYTES as usize) {
-            // A message that does not arrive has no serial.
-            bus.store(at + HeaderWord::Serial as u32, 0);
-        }
-        self.put(io, host, local, length);
-        // It is on its way while the rest is noted.
-        let bus = &mut io.bus;
+        let (mut at, mut entry) = (barrier(local), barrier(entry(self.requested)));
         let mut serial = fetched;
         for _ in 0..count {
+            // A message that has not arrived has no serial.
+            bus.store(at + HeaderWord::Serial as u32, 0);
             serial = serial.wrapping_add(1);
-            bus.store(entry(self.requested), serial << 8 | endpoint);
-            self.requested = self.requested.wrapping_add(1);
+            bus.store(entry, serial << 8 | endpoint);
+            at += MESSAGE_BYTES;
+            entry += 4;
         }
+        // Before its messages can run.
         bus.store(row + EndpointWord::Fetched as u32, serial);
+        self.requested = self.requested.wrapping_add(count);
+        SPINE_REQUESTED.set(&io.me, &mut io.bus, self.requested);
+        if under_way == 0 {
+            // CPU A has no other message: it looks for this one while it arrives.
+            io.ring_a();
+        }
+        self.put(io, host, local, count << MESSAGE_SHIFT);
         Some(count != waiting)
     }
 

@@ -30,9 +30,7 @@ use crate::memory::shared::SPINE_LOADING;
 use host_interface::spine::rings::{
     Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, PEER, WIRE,
 };
-use host_interface::spine::{
-    ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome,
-};
+use host_interface::spine::{ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome};
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
@@ -338,6 +336,7 @@ pub fn arrived<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
 
 impl Runtime {
     /// Has a turn follow if there is a message of the other card's.
+    #[inline(never)]
     pub(super) fn look_for_peer<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         if self.outgoing.peer.next_message(&mut io.bus).is_some() {
             self.messages = 1;

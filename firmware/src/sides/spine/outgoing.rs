@@ -22,19 +22,17 @@ use super::supply::{FRAME, Pool, slot as frame_slot};
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::copy;
-use crate::memory::layout::{
-    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_OUT_TO,
-};
+use crate::memory::layout::{MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_OUT_TO};
 use crate::memory::shared::{
     SPINE_OUT, SPINE_OUT_FREED, SPINE_OUT_MARKED, SPINE_OUT_PUT, SPINE_OUT_ROOM, SPINE_POST_ROOM,
     SPINE_POSTED, SPINE_POSTS_RUN,
 };
 use host_interface::gencom::Gencom;
+use host_interface::spine::ARGUMENT_WORDS;
 use host_interface::spine::rings::{
     DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord, MESSAGE_BYTES, PEER,
     WIRE, from_card,
 };
-use host_interface::spine::ARGUMENT_WORDS;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Position, Transfer};
