@@ -2,6 +2,7 @@
 
 use crate::card::{CardError, Spine, Window};
 use crate::rings::{Messages, SIZES};
+use host_driver::dma::DmaMemory;
 use host_interface::spine::rings;
 use spine_linker::endpoint::{RingSizes, doorbell};
 use spine_linker::load::{Card, handlers_of};
@@ -15,18 +16,20 @@ const SUMS: u8 = 4;
 const MANY: u32 = 60;
 const LONG: RingSizes = RingSizes { slots: 64, bulk: 0 };
 
-/// Closes an endpoint and clears its memory, which must stay clear while the card runs.
-fn close(messages: &mut Messages, number: u32) {
-    let Spine { loader, card, .. } = &mut messages.spine;
-    loader.close_endpoint(card, number).expect("it is closed");
-    let memory = messages.of(number).memory().clone();
-    messages.endpoints.retain(|(open, _)| *open != number);
+/// Clears memory, which must stay clear while the card runs.
+fn stays_clear(messages: &mut Messages, memory: &DmaMemory) {
     let bytes = memory.len();
     memory.clear(0, bytes).expect("memory");
-    messages.run(20_000);
+    messages.run(50_000);
     let mut now = vec![0xFF; bytes];
     memory.read_bytes(0, &mut now).expect("memory");
     assert!(now.iter().all(|byte| *byte == 0), "the card writes there");
+}
+
+/// Closes an endpoint, whose memory is not written any more.
+fn close(messages: &mut Messages, number: u32) {
+    let memory = messages.close(number);
+    stays_clear(messages, &memory);
 }
 
 #[test]
@@ -37,18 +40,10 @@ fn a_closed_endpoint_is_nobodys() {
     }
     messages.ring(10);
     messages.run(700);
-    let Spine { loader, card, .. } = &mut messages.spine;
-    loader.close_endpoint(card, 10).expect("it is closed");
-    let memory = messages.of(10).memory().clone();
-    let bytes = SIZES.bytes();
-    memory.clear(0, bytes).expect("memory");
+    let memory = messages.close(10);
     messages.ring_with(10, 8);
-    messages.run(50_000);
-    let mut now = vec![0xFF; bytes];
-    memory.read_bytes(0, &mut now).expect("memory");
-    assert!(now.iter().all(|byte| *byte == 0), "the card writes there");
+    stays_clear(&mut messages, &memory);
     // Its number is free.
-    messages.endpoints.clear();
     messages.add(10, SIZES, handlers_of(messages.domain));
     messages.send(10, 0, &[1]);
     assert_eq!(messages.arguments(10), [1]);
@@ -66,9 +61,7 @@ fn messages_of_a_closed_endpoint_are_not_the_next_ones() {
         }
         messages.ring(10);
         messages.run(delay);
-        let Spine { loader, card, .. } = &mut messages.spine;
-        loader.close_endpoint(card, 10).expect("it is closed");
-        messages.endpoints.retain(|(open, _)| *open != 10);
+        messages.close(10);
         messages.add(10, LONG, granted);
         messages.run(50_000);
         let counts = messages.counts(10);

@@ -53,6 +53,15 @@ impl Messages {
         self.endpoints.push((number, Endpoint::new(memory, sizes)));
     }
 
+    /// Closes an endpoint; returns its memory.
+    pub fn close(&mut self, number: u32) -> DmaMemory {
+        let Spine { loader, card, .. } = &mut self.spine;
+        loader.close_endpoint(card, number).expect("it is closed");
+        let memory = self.of(number).memory().clone();
+        self.endpoints.retain(|(open, _)| *open != number);
+        memory
+    }
+
     pub fn of(&mut self, number: u32) -> &mut Endpoint<DmaMemory> {
         let mut endpoints = self.endpoints.iter_mut();
         let found = endpoints.find(|(at, _)| *at == number);
