@@ -150,6 +150,33 @@ fn a_handler_answers_an_application_in_its_ring() {
     assert_eq!(counts.dropped, [0; Dropped::ALL.len()]);
 }
 
+/// Each comes alone, or some together, at all moments between two looks of CPU B's: CPU A looks for
+/// the first one while it arrives.
+#[test]
+fn messages_run_whole_and_once_as_they_arrive() {
+    let mut messages = Messages::on(Spine::timed("default"), &[10]);
+    let mut sent = 0;
+    for round in 0..200u32 {
+        messages.run(u64::from(round * 37 % 1000));
+        let count = 1 + round % 3;
+        let values: Vec<_> = (0..count).map(|number| words(5 + number, round)).collect();
+        for value in &values {
+            messages.put(10, 0, value);
+        }
+        messages.ring(10);
+        for value in &values {
+            assert_eq!(&messages.arguments(10), value, "round {round}");
+        }
+        messages.ring(10);
+        sent += count;
+    }
+    // The last answer leaves before its message is counted.
+    messages.run(10_000);
+    let counts = messages.counts(10);
+    assert_eq!((counts.fetched, counts.delivered), (sent, sent));
+    assert_eq!(counts.dropped.iter().sum::<u32>(), 0);
+}
+
 #[test]
 fn all_endpoints_have_rings_of_their_own() {
     let numbers: Vec<u32> = (0..64).collect();
