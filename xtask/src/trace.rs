@@ -43,6 +43,10 @@ pub struct Arguments {
     /// Number of events to keep, the last ones
     #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
     pub events: usize,
+    /// Instead: which function each CPU is in while a message goes to a handler and back
+    #[arg(long, conflicts_with_all = ["experiment", "datagram", "queues", "from", "to", "rate",
+        "firmware", "profile", "fragments", "events", "functions", "eudp"])]
+    pub messages: bool,
     /// router, --eudp: List which function each CPU of both cards is in, too, to two cycles
     #[arg(long)]
     pub functions: bool,
@@ -87,6 +91,9 @@ impl Way {
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.eudp {
         return eudp::flow::run(arguments.out.as_deref(), arguments.functions);
+    }
+    if arguments.messages {
+        return spine::messages::way::run(arguments.out.as_deref());
     }
     ensure!(
         arguments.from < arguments.to,

@@ -1,12 +1,15 @@
 //! Message rings: applications, the driver's process, the wire, and handlers to themselves.
 
-use crate::card::{self, Spine};
+use crate::card::{self, Spine, kit};
 use crate::page;
 use host_driver::dma::DmaMemory;
 use host_driver::transport::Transport;
 use host_interface::spine::rings::{DRIVER, Dropped};
 use spine_linker::endpoint::{Endpoint, HandlerOf, NotSent, Received, RingSizes, doorbell};
 use spine_linker::load::{EndpointConfig, EndpointCounts, handlers_of};
+use tigon_bench::functions::{self, Run};
+use tigon_bench::spine::messages::{self, way};
+use tigon2_chip::Cpu;
 
 pub const SIZES: RingSizes = RingSizes {
     slots: 8,
@@ -423,10 +426,41 @@ fn posts_of_a_domain_that_is_gone_run_nothing() {
 }
 
 /// Figures of docs/spine.md, in the card's time.
+/// `cargo xtask trace --messages`: a message's way there and back.
+#[test]
+fn a_messages_way_is_listed() {
+    let way = way::record(kit()).unwrap_or_else(|error| panic!("{error:#}"));
+    let [there, back] = way.times().expect("a handler runs");
+    assert!(
+        (8.0..20.0).contains(&there) && back < 30.0,
+        "{there}, {back}"
+    );
+    // Each CPU is in one function or another all the time, and those of the way are among them.
+    for cpu in [Cpu::A, Cpu::B] {
+        let mut at = None;
+        for run in way.runs.iter().filter(|run| run.of == (0, cpu)) {
+            assert_eq!(run.time.start, at.unwrap_or(run.time.start), "{run:?}");
+            at = Some(run.time.end);
+        }
+        assert_eq!(at, Some(way.end));
+    }
+    let begins = [
+        (Cpu::B, "Fetcher>::rung"),
+        (Cpu::A, "Rings>::look_for_next"),
+        (Cpu::A, functions::EXTENSION),
+        (Cpu::A, "Outgoing>::commit"),
+    ]
+    .map(|(cpu, part)| {
+        let is_of = |run: &&Run| run.of.1 == cpu && run.function.contains(part);
+        let first = way.runs.iter().find(is_of);
+        first.unwrap_or_else(|| panic!("{part}")).time.start
+    });
+    assert!(begins.is_sorted(), "{begins:?}");
+}
+
 #[test]
 fn messages_take_what_the_page_says() {
-    let kit = tigon_bench::spine::card::Kit::build().expect("it builds");
-    let measured = tigon_bench::spine::messages::measure(&kit).expect("they come through");
+    let measured = messages::measure(kit()).expect("they come through");
     println!("{measured:?}");
     let most = page::measured("doorbell to handler, at most");
     assert!(measured.to_handler_at_most <= most, "{measured:?}");

@@ -6,6 +6,10 @@
 //! | there and back | the same | the answer is in the ring of the application |
 //! | one way | | messages a second to a handler that consumes them |
 //! | both ways | | messages a second that are answered |
+//!
+//! [`way`] lists which functions one goes through.
+
+pub mod way;
 
 use super::card::{Kit, SpineCard};
 use super::cost::{CLOCK, parameters, until};
@@ -76,6 +80,20 @@ impl Messages {
     }
 }
 
+/// An answer that an application waits for.
+struct Answer {
+    memory: DmaMemory,
+    /// Where its serial is, and which it is.
+    at: usize,
+    serial: u32,
+}
+
+impl Answer {
+    fn is_there(&self) -> bool {
+        self.memory.read_word(self.at) == Ok(self.serial)
+    }
+}
+
 struct Ends {
     card: SpineCard,
     domain: u32,
@@ -111,21 +129,28 @@ impl Ends {
         self.card.ring_endpoint(number as u32, endpoint)
     }
 
+    /// Puts a message that is answered into the first endpoint's ring.
+    fn ask(&mut self) -> Result<Answer> {
+        ensure!(self.put(0, ANSWERS)?, "the ring is full");
+        let endpoint = self.open.first().context("an endpoint")?;
+        let taken = endpoint.taken();
+        let slot = from_card(SIZES.slots) + (taken & (SIZES.slots - 1)) * 256;
+        Ok(Answer {
+            memory: endpoint.memory().clone(),
+            at: (slot + HeaderWord::Serial as u32) as usize,
+            serial: taken.wrapping_add(1),
+        })
+    }
+
     /// Microseconds to the handler, and until the answer is there.
     fn once(&mut self) -> Result<(f64, f64)> {
         let text = self.card.text();
-        let endpoint = self.open.first().context("an endpoint")?;
-        let memory = endpoint.memory().clone();
-        let taken = endpoint.taken();
-        ensure!(self.put(0, ANSWERS)?, "the ring is full");
+        let answer = self.ask()?;
         let from = self.card.machine.lock().cycle();
         self.ring(0)?;
-        let slot = from_card(SIZES.slots) + (taken & (SIZES.slots - 1)) * 256;
-        let at = (slot + HeaderWord::Serial as u32) as usize;
         let mut machine = self.card.machine.lock();
         let there = until(&mut machine, |machine| text.contains(pc(machine)))?;
-        let is_back = |_: &_| memory.read_word(at) == Ok(taken.wrapping_add(1));
-        let back = until(&mut machine, is_back)?;
+        let back = until(&mut machine, |_| answer.is_there())?;
         drop(machine);
         let first = self.open.first_mut().context("an endpoint")?;
         ensure!(first.take()?.is_some(), "no answer");
