@@ -34,16 +34,7 @@ pub enum Action {
         folder: PathBuf,
     },
     /// Compile it and sign the container
-    Build {
-        /// The crate's folder
-        folder: PathBuf,
-        /// The container [default: in target/extensions]
-        #[arg(long, value_name = "FILE")]
-        out: Option<PathBuf>,
-        /// Secret key to sign with [default: the development key, which anybody has]
-        #[arg(long, value_name = "FILE")]
-        key: Option<PathBuf>,
-    },
+    Build(made::Options),
     /// Verify a container that somebody else has built and signed, and sign it with another key
     Sign {
         /// The container
@@ -115,9 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.action {
         Action::New { folder } => new::run(folder),
         Action::Check { folder } => made::check(folder),
-        Action::Build { folder, out, key } => {
-            made::build(folder, out.as_deref(), key.as_deref()).map(drop)
-        }
+        Action::Build(options) => made::build(options).map(drop),
         Action::Sign {
             container,
             key,

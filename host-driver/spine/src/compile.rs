@@ -58,6 +58,9 @@ pub struct Compiler {
     pub root: PathBuf,
     /// A folder for what is built.
     pub target: PathBuf,
+    /// Words of the table that an extension has for the host to write (`spine::table_words`), if not
+    /// as many as it says.
+    pub table: Option<u32>,
 }
 
 /// Parts of a manifest that say nothing about the code.
@@ -212,6 +215,10 @@ impl Compiler {
         ] {
             cargo.env_remove(variable);
         }
+        match self.table {
+            Some(words) => cargo.env("SPINE_TABLE", words.to_string()),
+            None => cargo.env_remove("SPINE_TABLE"),
+        };
         let output = cargo.output().map_err(system("start cargo"))?;
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -22,6 +22,7 @@
 //! ```
 
 use crate::guard::{GuardGrant, GuardText, NoGuard};
+use host_interface::extension::Reserved;
 use serde::Deserialize;
 use spine_image::Grade;
 use std::ops::Range;
@@ -251,6 +252,10 @@ impl Policy {
     }
 }
 
+/// Bytes that a card has for all extensions, at most: what the host may reserve, and 64 KB for the
+/// arena that there is anyway.
+pub const MEMORY_MOST: u32 = (Reserved::MOST as u32 + 64) << 10;
+
 fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
     let key = crate::sign::key_bytes(&entry.key).ok_or_else(|| PolicyError::Key {
         index,
@@ -259,8 +264,8 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
     for (what, value, least, most) in [
         ("watchdog", entry.watchdog, 10, 255),
         ("stack", entry.stack, 0, 1024),
-        ("memory", entry.memory, 0, 0x4_0000),
-        ("region", entry.region, 0, 0x4_0000),
+        ("memory", entry.memory, 0, MEMORY_MOST),
+        ("region", entry.region, 0, MEMORY_MOST),
     ] {
         if !(least..=most).contains(&value) {
             return Err(PolicyError::Value {

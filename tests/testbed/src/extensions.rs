@@ -19,6 +19,7 @@ pub fn compiler() -> Result<Compiler> {
         linker,
         root: paths::root(),
         target: paths::target().join("extensions"),
+        table: None,
     })
 }
 

@@ -3,11 +3,12 @@
 use host_driver::Config;
 use host_interface::spine::DomainCount;
 use integration_tests::{Sim, Stage};
+use spine_linker::compile::Compiler;
 use spine_linker::load::{Guard, LoadError, Loader};
-use spine_linker::policy::Policy;
+use spine_linker::policy::{MEMORY_MOST, Policy};
 use spine_linker::sign::{Signer, digits_of_bytes};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use testbed::extensions::{compiler, development_signer};
@@ -85,6 +86,11 @@ pub fn policy_with_router() -> Policy {
     policy_from(3, &["any"], 20, [32_768, 36_864])
 }
 
+/// The same for a table of any size.
+pub fn policy_with_large_router() -> Policy {
+    policy_from(3, &["any"], 20, [MEMORY_MOST; 2])
+}
+
 fn policy_of(patience: u32, guards: &[&str]) -> Policy {
     policy_from(patience, guards, 10, [4096, 8192])
 }
@@ -134,11 +140,19 @@ pub fn build_id() -> [u8; 16] {
 
 /// The container of the crate in a folder of the checkout.
 pub fn container(folder: &Path) -> Vec<u8> {
-    static MADE: OnceLock<Mutex<BTreeMap<String, Vec<u8>>>> = OnceLock::new();
+    container_with(folder, None)
+}
+
+/// The same with a table of so many words.
+fn container_with(folder: &Path, table: Option<u32>) -> Vec<u8> {
+    type Made = BTreeMap<(PathBuf, Option<u32>), Vec<u8>>;
+    static MADE: OnceLock<Mutex<Made>> = OnceLock::new();
     let mut made = MADE.get_or_init(Mutex::default).lock().expect("no panic");
-    let name = folder.display().to_string();
-    let container = made.entry(name).or_insert_with(|| {
-        let compiler = compiler().expect("a compiler");
+    let container = made.entry((folder.to_owned(), table)).or_insert_with(|| {
+        let compiler = Compiler {
+            table,
+            ..compiler().expect("a compiler")
+        };
         let built = compiler
             .build(folder)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -150,6 +164,12 @@ pub fn container(folder: &Path) -> Vec<u8> {
 /// That of an extension of the project's.
 pub fn ours(name: &str) -> Vec<u8> {
     container(&paths::root().join("firmware/spine/extensions").join(name))
+}
+
+/// The router with a table of so many words.
+pub fn router_with(words: u32) -> Vec<u8> {
+    let folder = paths::root().join("firmware/spine/extensions/router");
+    container_with(&folder, Some(words))
 }
 
 /// That of one of the tests'.

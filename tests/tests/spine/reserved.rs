@@ -7,7 +7,9 @@ use host_driver::{Config, Nic};
 use host_interface::spine::DomainCount;
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
+use spine_linker::routes::{self, NextHop, Route};
 use testbed::firmware::Variant;
+use tigon_bench::spine::router;
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 
@@ -73,6 +75,44 @@ fn as_much_as_there_can_be_is_reserved() {
             unloaded.expect("it is loaded");
         }
         assert_eq!(spine.loader.free(), free);
+    }
+}
+
+/// 10 000 routes, whose table takes 131 KB: two of them fit into what is reserved. Packets go where a
+/// search of all routes sends them, before the table is replaced and behind that.
+#[test]
+fn ten_thousand_routes_are_followed() {
+    let mut spine = Spine::configured(with(256));
+    let container = card::router_with(69_632);
+    let domain = spine.load_by(&container, &card::policy_with_large_router());
+    let domain = domain.unwrap_or_else(|error| panic!("{error}"));
+    let ipv4 = Guard::ether_type(domain, 0, 0x0800);
+    spine.guards(&[ipv4]);
+    let station = spine.stage.nic.station();
+    let mut number = 0;
+    for version in 0..3 {
+        let routes = router::routes(10_000, version).expect("routes");
+        let table = routes::table(&routes).expect("a table");
+        let Spine { card, loader, .. } = &mut spine;
+        routes::replace(loader, card, domain, &table).unwrap_or_else(|error| panic!("{error}"));
+        // Those to this host (RFC 1122) are not forwarded.
+        let forwarded = |route: &&Route| route.prefix() >> 25 != 127 >> 1;
+        for route in routes.iter().filter(forwarded).step_by(100) {
+            // Inside of a route, and next to it.
+            for address in [route.prefix(), route.prefix().wrapping_sub(1)] {
+                number += 1;
+                let packet = router::packet_to(station, address, 60, number);
+                spine.stage.engine.send(&packet);
+                match router::oracle(&routes, address) {
+                    NextHop::Wire(hop) => {
+                        let sent = spine.stage.wire();
+                        assert_eq!(sent[..6], hop, "{address:#010x}");
+                        assert_eq!(sent[30..34], address.to_be_bytes());
+                    }
+                    _ => assert_eq!(spine.stage.receive(1), [packet], "{address:#010x}"),
+                }
+            }
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub use context::{Context, Full, Kept, KeptNumber};
 pub use endpoint::{Callers, Endpoint, PeerHandler, WireAddress, accept};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};
-pub use region::{Table, Word, Words};
+pub use region::{Table, Word, Words, table_words};
 
 /// For the wrapper that the trusted compiler puts round an extension; nothing of it is of use
 /// to an extension.

@@ -67,6 +67,27 @@ impl<const COUNT: usize> Default for Words<COUNT> {
     }
 }
 
+/// Words of a [`Table`] whose size is chosen when its extension is compiled, by `cargo xtask extension
+/// build --table`: `words` if it is not.
+pub const fn table_words(words: usize) -> usize {
+    match option_env!("SPINE_TABLE") {
+        Some(text) => number(text),
+        None => words,
+    }
+}
+
+/// A decimal number.
+const fn number(text: &str) -> usize {
+    let mut digits = text.as_bytes();
+    let mut value = 0;
+    while let [digit, rest @ ..] = digits {
+        assert!(digit.is_ascii_digit(), "a number of words");
+        value = 10 * value + (*digit - b'0') as usize;
+        digits = rest;
+    }
+    value
+}
+
 /// Words of the region that the host writes while handlers run, such as a table: handlers read
 /// them. Each word is as it was or as the host has written it.
 #[derive(Debug)]

@@ -12,8 +12,10 @@ pub const BUILD_ID_BYTES: usize = 16;
 
 /// Most bytes of text: what a jump's field can hold is far more, what a card has is less.
 pub const TEXT_MAX: u32 = 0x1_0000;
-/// Most bytes of constants, of data, and of zeros.
+/// Most bytes of constants, and of data.
 pub const DATA_MAX: u32 = 0x1_0000;
+/// Most bytes of zeros: more than a card has for extensions.
+pub const ZEROS_MAX: u32 = 0x5_0000;
 /// Most functions, relocations and imports.
 pub const ENTRIES_MAX: u32 = 0x4000;
 /// Most bytes of names.

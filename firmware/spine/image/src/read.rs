@@ -4,6 +4,7 @@ use crate::ImageError;
 use crate::format::{
     DATA_MAX, ENTRIES_MAX, FunctionEntry, Grade, Header, IMPORT, ImportEntry, LAYOUT, MAGIC,
     NAMES_MAX, RelocationEntry, RelocationKind, Section, TEXT_MAX, Target, Trailer, ZEROS,
+    ZEROS_MAX,
 };
 use zerocopy::byteorder::big_endian::U32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -129,7 +130,7 @@ impl<'a> Image<'a> {
         let text = words("text", header.text, TEXT_MAX)?;
         let constants = words("constants", header.constants, DATA_MAX)?;
         let data = words("data", header.data, DATA_MAX)?;
-        words("zeros", header.zeros, DATA_MAX)?;
+        words("zeros", header.zeros, ZEROS_MAX)?;
         let image = Image {
             header,
             grade,

@@ -3,8 +3,9 @@
 use super::try_out;
 use anyhow::{Context, Result, ensure};
 use spine_image::{Builder, Image, Section, interface};
+use spine_linker::compile::Compiler;
 use spine_linker::link::{self, Runtime};
-use spine_linker::policy::Policy;
+use spine_linker::policy::{MEMORY_MOST, Policy};
 use spine_linker::sign::{self, Signer, digits_of_bytes};
 use std::path::{Path, PathBuf};
 use testbed::setup::{self, Need};
@@ -12,10 +13,26 @@ use testbed::{extensions, paths, process};
 
 /// Where a trial is linked to: any place in NIC memory does.
 const BASE: u32 = 0x1_0000;
-/// Bytes there, as the policy grants at most.
-const ROOM: u32 = 0x4000;
+/// Bytes of region and memory that a policy grants unless its owner changes it.
+const GRANTED: [u32; 2] = [0x1000, 0x4000];
 /// Microseconds that a run of a trial may take.
 const WATCHDOG: u32 = 10;
+
+/// What to build.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The crate's folder
+    pub folder: PathBuf,
+    /// The container [default: in target/extensions]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Secret key to sign with [default: the development key, which anybody has]
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Words of the table that it has for the host to write [default: as it says]
+    #[arg(long, value_name = "WORDS", value_parser = clap::value_parser!(u32).range(1..=81_920))]
+    pub table: Option<u32>,
+}
 
 /// Runs the crate's tests, compiles it, and says what is proven.
 ///
@@ -36,7 +53,7 @@ pub fn check(folder: &Path) -> Result<()> {
 pub fn run(options: &try_out::Options) -> Result<()> {
     let signer = extensions::development_signer()?;
     let container = container(&options.folder, &signer)?;
-    let policy = Policy::parse(&policy_text(&signer, WATCHDOG)?)?;
+    let policy = Policy::parse(&policy_text(&signer, WATCHDOG, GRANTED)?)?;
     try_out::run(options, &container, policy)
 }
 
@@ -44,12 +61,12 @@ pub fn run(options: &try_out::Options) -> Result<()> {
 ///
 /// # Errors
 /// Which wall refuses it, or what the system says.
-pub fn build(folder: &Path, out: Option<&Path>, key: Option<&Path>) -> Result<PathBuf> {
-    let signer = signer(key)?;
-    let container = container(folder, &signer)?;
+pub fn build(options: &Options) -> Result<PathBuf> {
+    let signer = signer(options.key.as_deref())?;
+    let container = container_with(&options.folder, &signer, options.table)?;
     println!("{}", proven(&container, &signer)?);
-    let out = match out {
-        Some(out) => out.to_owned(),
+    let out = match &options.out {
+        Some(out) => out.clone(),
         None => {
             let image = Image::parse(&container)?;
             let name = format!("{}.spine", image.extension());
@@ -91,13 +108,13 @@ pub fn print_policy(key: Option<&Path>, watchdog: u32, floor: u32) -> Result<()>
         println!("# Each run has at least these microseconds: for an emulated card.");
         println!("floor = {floor}");
     }
-    print!("{}", policy_text(&signer(key)?, watchdog)?);
+    print!("{}", policy_text(&signer(key)?, watchdog, GRANTED)?);
     Ok(())
 }
 
-/// A policy by which all interfaces are granted to a signer, and this checkout's build is
-/// trusted.
-fn policy_text(signer: &Signer, watchdog: u32) -> Result<String> {
+/// A policy by which all interfaces, and so many bytes of region and memory, are granted to a signer,
+/// and this checkout's build is trusted.
+fn policy_text(signer: &Signer, watchdog: u32, [region, memory]: [u32; 2]) -> Result<String> {
     let build = extensions::compiler()?.build_id()?;
     let mut domains: Vec<String> = interface::ALL
         .iter()
@@ -108,7 +125,7 @@ fn policy_text(signer: &Signer, watchdog: u32) -> Result<String> {
     Ok(format!(
         "# Compiler and API whose containers are trusted.\nbuild = {:?}\n\n[[signer]]\n\
          key = {:?}\ndomains = [{}]\nwatchdog = {watchdog} # microseconds\npatience = 3\n\
-         region = 4096 # bytes\nmemory = {ROOM}\nstack = 256\nguards = [\"any\"]\n",
+         region = {region} # bytes\nmemory = {memory}\nstack = 256\nguards = [\"any\"]\n",
         digits_of_bytes(&build),
         digits_of_bytes(&signer.public()),
         domains.join(", "),
@@ -126,6 +143,11 @@ fn signer(key: Option<&Path>) -> Result<Signer> {
 
 /// The signed container of the crate in a folder.
 fn container(folder: &Path, signer: &Signer) -> Result<Vec<u8>> {
+    container_with(folder, signer, None)
+}
+
+/// The same with a table of so many words, if it has one for the builder to choose.
+fn container_with(folder: &Path, signer: &Signer, table: Option<u32>) -> Result<Vec<u8>> {
     ensure!(
         folder.join("Cargo.toml").is_file(),
         "{} holds no crate",
@@ -133,7 +155,11 @@ fn container(folder: &Path, signer: &Signer) -> Result<Vec<u8>> {
     );
     setup::ensure(&[Need::Firmware])?;
     println!("extension: compiling it for the card");
-    let built: Builder = extensions::compiler()?.build(folder)?;
+    let compiler = Compiler {
+        table,
+        ..extensions::compiler()?
+    };
+    let built: Builder = compiler.build(folder)?;
     Ok(signer.sign(&built))
 }
 
@@ -151,7 +177,7 @@ fn native_tests(folder: &Path) -> Result<()> {
 
 /// Links it for a trial, and says what the verifier proves.
 fn proven(container: &[u8], signer: &Signer) -> Result<String> {
-    let policy = Policy::parse(&policy_text(signer, WATCHDOG)?)?;
+    let policy = Policy::parse(&policy_text(signer, WATCHDOG, [MEMORY_MOST; 2])?)?;
     let build = policy.build().context("a policy with a build")?;
     let image = sign::trusted(container, build)?;
     let grant = policy.grant(&signer.public(), image.grade())?;
@@ -160,7 +186,12 @@ fn proven(container: &[u8], signer: &Signer) -> Result<String> {
             .map(|n| 0x4000 + 8 * n)
             .collect(),
     };
-    let linked = link::link(&image, &runtime, grant, link::Place::in_arena(BASE, ROOM))?;
+    let linked = link::link(
+        &image,
+        &runtime,
+        grant,
+        link::Place::in_arena(BASE, MEMORY_MOST),
+    )?;
     let proof = spine_linker::verify(&linked, grant.stack)?;
     let imports: Vec<&str> = image.imports().map(|import| import.name).collect();
     Ok(format!(

@@ -107,7 +107,7 @@ pub fn packet(station: [u8; 6], bytes: usize, number: u16) -> Vec<u8> {
 }
 
 /// A packet of `bytes` bytes that the card is to forward, with a number in its identification.
-fn packet_to(station: [u8; 6], destination: u32, bytes: usize, number: u16) -> Vec<u8> {
+pub fn packet_to(station: [u8; 6], destination: u32, bytes: usize, number: u16) -> Vec<u8> {
     let mut frame = station.to_vec();
     frame.extend(PEER);
     frame.extend(IPV4.to_be_bytes());
@@ -130,7 +130,7 @@ fn packet_to(station: [u8; 6], destination: u32, bytes: usize, number: u16) -> V
 }
 
 /// The next hop of the longest route that fits, by a search of all.
-fn oracle(routes: &[Route], address: u32) -> NextHop {
+pub fn oracle(routes: &[Route], address: u32) -> NextHop {
     let fits = routes.iter().filter(|route| route.fits(address));
     let longest = fits.max_by_key(|route| route.length());
     longest.map_or(NextHop::Host, Route::hop)

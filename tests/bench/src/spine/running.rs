@@ -36,7 +36,12 @@ pub struct Load {
 /// Which wall refuses it, or what the system says.
 pub fn load(options: &Load) -> Result<()> {
     let container = if options.extension.is_dir() {
-        made::build(&options.extension, None, options.key.as_deref())?
+        made::build(&made::Options {
+            folder: options.extension.clone(),
+            out: None,
+            key: options.key.clone(),
+            table: None,
+        })?
     } else {
         options.extension.clone()
     };

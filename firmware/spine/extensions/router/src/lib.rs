@@ -19,8 +19,8 @@
 //!
 //! Nodes, routes and shorter routes are named by their words from the table's start. A node says
 //! which bits it branches by, where Nilsson's and Karlsson's says how many it skips: a step of the
-//! way down needs nothing from the one before. The region is a power of two of words, so that no
-//! index into it needs a check, and what is above an index in a word needs not be taken off.
+//! way down needs nothing from the one before. What is above an index in a word is taken off as
+//! above a power of two; if the region has that many words, no index into it needs a check.
 //!
 //! What is not plain is the host's, untouched: options, a lifetime that ends here, a wrong
 //! checksum, addresses that are not forwarded (RFC 1812, sections 5.2.1, 5.3.7), and what has no
@@ -30,7 +30,7 @@
 use spine::headers::IPV4;
 use spine::{
     Argument, Context, Durable, Ephemeral, Full, HandlerNumber, Message, Table, Verdict,
-    add_handler,
+    add_handler, table_words,
 };
 
 /// The handler's number.
@@ -38,8 +38,8 @@ pub const ROUTE: HandlerNumber = HandlerNumber(0);
 /// Counter of the domain's: plain packets without a route, or whose route is the host. Those that
 /// were forwarded the runtime counts.
 pub const UNROUTED: u32 = 1;
-/// Words of the region.
-pub const REGION_WORDS: usize = 1 << 13;
+/// Words of the region: for 1000 routes and some more, or as many as the builder has chosen.
+pub const REGION_WORDS: usize = table_words(1 << 13);
 /// Words of a table.
 pub const TABLE_WORDS: usize = (REGION_WORDS - 1) / 2;
 
@@ -137,7 +137,7 @@ fn send(context: &Context, words: &[u32; HEADERS], (high, low): (u32, u32)) -> R
 /// A word of the region.
 #[inline(always)]
 fn word(index: u32) -> u32 {
-    let index = index as usize % REGION_WORDS;
+    let index = index as usize % REGION_WORDS.next_power_of_two();
     REGION.get(index).unwrap_or_default()
 }
 
