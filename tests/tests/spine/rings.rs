@@ -425,7 +425,6 @@ fn posts_of_a_domain_that_is_gone_run_nothing() {
     assert_eq!(messages.spine.count(again, runs), 0);
 }
 
-/// Figures of docs/spine.md, in the card's time.
 /// `cargo xtask trace --messages`: a message's way there and back.
 #[test]
 fn a_messages_way_is_listed() {
@@ -458,6 +457,7 @@ fn a_messages_way_is_listed() {
     assert!(begins.is_sorted(), "{begins:?}");
 }
 
+/// Figures of docs/spine.md, in the card's time.
 #[test]
 fn messages_take_what_the_page_says() {
     let measured = messages::measure(kit()).expect("they come through");

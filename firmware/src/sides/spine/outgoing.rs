@@ -367,7 +367,8 @@ fn address<B: Bus>(bus: &mut B, slot: u32, shape: u32, serial: u32) {
     bus.store(slot + HeaderWord::Serial as u32, serial);
 }
 
-/// Queues the transfer of a message into the ring of the endpoint with this row; `false` if there is no descriptor.
+/// Queues the transfer of a message into the ring of the endpoint with this row; `false` if there is
+/// no descriptor.
 #[inline(always)]
 fn write_one<B: Dispatch>(io: &mut IoA<B>, row: u32, slot: u32, serial: u32) -> bool {
     if !io.has_write_room(1) {
