@@ -58,10 +58,14 @@ impl Reporter {
         let Some(queue) = self.queues.get(endpoint as usize) else {
             return true;
         };
-        // Nothing is to be seen to where all that there are have their slots. If there are none, the
-        // process may have rung, and this event comes before that of the mailbox.
-        let all = queue.filled == queue.produced && queue.filled != queue.received;
-        queue.has_enough() || all || self.look(io, endpoint)
+        // Nothing is to be seen to where all that there are have their slots, or CPU B brings more. If
+        // none is in its slot, the process may have rung, and this event comes before that of the
+        // mailbox.
+        let is_asked = self.asked >> endpoint & 1 != 0;
+        let is_seen_to = queue.filled == queue.produced || is_asked;
+        queue.has_enough()
+            || is_seen_to && queue.filled != queue.received
+            || self.look(io, endpoint)
     }
 
     /// Looks after the descriptors to receive of endpoints whose mailboxes were rung.
