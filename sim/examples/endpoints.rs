@@ -1,8 +1,8 @@
 //! Measures an endpoint of a simulated card and prints how the CPUs' cycles were spent, as a quick
 //! check after a change: `endpoints IMAGE WHAT SIZE[,SIZE...]`, where WHAT is `out` or `in` for
-//! streams, and `alone-out` or `alone-in` for one datagram at a time. `ENDPOINTS_MTU=9000`,
-//! `ENDPOINTS_CUT=1` (frames may leave early) and `ENDPOINTS_SUM=1` (with a checksum) change the
-//! endpoint, `ENDPOINTS_CAUSES=1` adds the causes of each handler's cycles.
+//! streams, and `alone-out` or `alone-in` for one datagram at a time. `ENDPOINTS_MTU=9000` and
+//! `ENDPOINTS_CUT=1` (frames may leave early) change the endpoint, with `ENDPOINTS_SUM=1` datagrams have
+//! a checksum, and `ENDPOINTS_CAUSES=1` adds the causes of each handler's cycles.
 
 use eudp::{
     AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
@@ -172,7 +172,11 @@ impl Bench {
         let data = vec![0x5A; bytes];
         let mut packet = Vec::new();
         let header = etherparse::UdpHeader::without_ipv4_checksum(9, 4711, bytes);
-        let header = header.expect("a datagram");
+        let mut header = header.expect("a datagram");
+        if std::env::var_os("ENDPOINTS_SUM").is_some() {
+            let sum = header.calc_checksum_ipv4_raw(source, destination, &data);
+            header.checksum = sum.expect("a datagram");
+        }
         header.write(&mut packet).expect("memory");
         packet.extend(data);
         let room = self.endpoint.config().mtu as usize - 20;
