@@ -315,6 +315,8 @@ table! {
         Truncated = 5,
         /// Fragments of a datagram were put into its memory, and the datagram was given up.
         Incomplete = 6,
+        /// A datagram came, and the memory could not be written.
+        Unwritable = 7,
     }
 }
 

@@ -176,10 +176,15 @@ impl<B: Dispatch> IoA<B> {
         self.put_staged(host, slot, 8, note);
     }
 
-    /// As [`put_words`](Self::put_words), quietly, for a slot's worth of words, which stay in registers:
-    /// a compiler would lay them down, and copy them by a loop.
+    /// As [`put_words`](Self::put_words) for a slot's worth of words, which stay in registers: a compiler
+    /// would lay them down, and copy them by a loop. On the `note` no action follows.
     #[inline(always)]
-    pub fn put_slot(&mut self, host: HostAddress, [a, b, c, d, e, f, g, h]: [u32; 8]) {
+    pub fn put_slot(
+        &mut self,
+        host: HostAddress,
+        [a, b, c, d, e, f, g, h]: [u32; 8],
+        note: WriteNote,
+    ) {
         // One register for all eight: else each address is made anew.
         let slot = barrier(self.staging.address() + (self.write_ring.next_index() << 5));
         self.bus.store(slot, a);
@@ -195,7 +200,7 @@ impl<B: Dispatch> IoA<B> {
             local: slot,
             length: 32,
             state: self.states.words,
-            note: WriteNote::QUIET.word(),
+            note: note.word(),
         };
         self.write_ring.put(&mut self.bus, &transfer);
     }

@@ -273,9 +273,17 @@ impl WriteNote {
     /// Data of it before the last.
     pub const DATAGRAM_PIECE: WriteNote = WriteNote(6 | 32);
 
+    /// The completion of a datagram, which may be right behind its data. No action follows.
+    pub const COMPLETION: WriteNote = WriteNote(6 | 64);
+
     /// Whether it is [`DATAGRAM`](Self::DATAGRAM) or [`DATAGRAM_PIECE`](Self::DATAGRAM_PIECE).
     pub const fn is_of_datagram(self) -> bool {
         self.0 & !32 == Self::DATAGRAM.0
+    }
+
+    /// Whether it is [`COMPLETION`](Self::COMPLETION).
+    pub const fn is_completion(self) -> bool {
+        self.0 == Self::COMPLETION.0
     }
 
     /// Whether it is [`DATAGRAM`](Self::DATAGRAM).
@@ -352,6 +360,8 @@ mod tests {
                 *kind
             );
         }
+        assert!(WriteNote::COMPLETION.is_completion() && !WriteNote::COMPLETION.is_of_datagram());
+        assert_eq!(WriteNote::COMPLETION.kind(), WriteKind::Quiet);
         let data = WriteNote::receive_data(0x1_B0E0);
         assert_eq!(
             (data.kind(), data.slot()),

@@ -16,7 +16,7 @@ bool followed;          /* whether RECV has seen it begin */
 byte parts_seen;        /* parts of it that RECV has seen */
 bool gave_up;           /* the attention bit: it stays set */
 byte size[FRAMES];      /* parts of a frame that has ended */
-bool crc_right[FRAMES], sum_right[FRAMES], to_endpoint[FRAMES];
+bool crc_right[FRAMES], summed[FRAMES], sum_right[FRAMES], to_endpoint[FRAMES];
 bool vanished[FRAMES];
 byte finished[FRAMES];  /* buffers completed with the frame */
 byte freed[FRAMES];     /* times that its room was freed */
@@ -34,6 +34,7 @@ byte shifted;
 byte newest;            /* the one that is being taken */
 bool has_room;          /* the oldest one's descriptor is there, so its room is to be freed */
 byte parts_written;     /* of the oldest one */
+bool ahead[FRAMES];     /* its completion is queued behind its data */
 bool spoiled[FRAMES];   /* the channel failed with it */
 byte writing, wrote;    /* transfers that are queued or under way, and those that are done */
 bool write_failed;
@@ -51,6 +52,11 @@ bool receive_closed[2];
 #define HAS_BUFFER(frame) (buffers[to_endpoint[frame]] > 0 && !receive_closed[to_endpoint[frame]])
 #define RDMA_BufferPosted HAS_BUFFER(newest)
 #define RDMA_EnoughHere (HERE_OF_CUT > parts_written)
+#define ALL_AHEAD (!has_room || (behind_count == 0 && ahead[in_work]) || \
+	(behind_count > 0 && ahead[behind[behind_count - 1]]))
+#define RDMA_Sumless ((RDMA_state == RDMA_FineGrainedRdmaDone && !summed[in_work]) || \
+	(RDMA_state != RDMA_FineGrainedRdmaDone && !summed[newest] && ALL_AHEAD))
+#define RDMA_Completed (ahead[in_work])
 #define RDMA_SumRight (sum_right[in_work])
 #define RDMA_MoreQueued (behind_count > 0)
 
@@ -95,8 +101,8 @@ inline free_room(frame) {
 	freed[frame]++;
 	assert(freed[frame] == 1 && !vanished[frame]);
 	/* What nobody asks for any more makes no states. */
-	crc_right[frame] = false; sum_right[frame] = false; to_endpoint[frame] = false;
-	size[frame] = 0; spoiled[frame] = false;
+	crc_right[frame] = false; summed[frame] = false; sum_right[frame] = false;
+	to_endpoint[frame] = false; size[frame] = 0; spoiled[frame] = false; ahead[frame] = false;
 	begin_next()
 }
 /* RDMA has this frame, which is whole, as its oldest one. */
@@ -151,6 +157,7 @@ inline RECV_do_Discard() { assert(!crc_right[ended_frame]); free_room(ended_fram
 inline RDMA_do_Nothing() { skip }
 inline RDMA_do_WriteWhole() {
 	take_buffer(newest);
+	summed[newest] = false;
 	writing++;
 	if
 	:: has_room -> behind[behind_count] = newest; behind_count++
@@ -158,20 +165,38 @@ inline RDMA_do_WriteWhole() {
 	fi;
 	newest = 0
 }
+inline RDMA_do_WriteWholeAndComplete() { ahead[newest] = true; RDMA_do_WriteWhole() }
 inline RDMA_do_WriteChunk() { write(); parts_written = HERE_OF_CUT }
-inline RDMA_do_WriteRest() { write(); parts_written = size[in_work] }
+inline RDMA_do_WriteRest() { write(); parts_written = size[in_work]; summed[in_work] = false }
+inline RDMA_do_WriteRestAndComplete() { ahead[in_work] = true; RDMA_do_WriteRest() }
+/* The host sees a completion. */
+inline see_completed(frame) {
+	assert(crc_right[frame] && sum_right[frame] && !spoiled[frame]);
+	assert(size[frame] > 0 && (frame != in_work || parts_written == size[frame]));
+	assert(!receive_closed[to_endpoint[frame]]);
+	finished[frame]++;
+	assert(finished[frame] == 1)
+}
 inline RDMA_do_Complete() {
-	assert(crc_right[in_work] && sum_right[in_work] && !spoiled[in_work]);
-	assert(parts_written == size[in_work] && size[in_work] > 0);
-	assert(!receive_closed[to_endpoint[in_work]]);
-	finished[in_work]++;
+	see_completed(in_work);
+	free_room(in_work);
+	next_in_work()
+}
+inline RDMA_do_Finish() {
 	assert(finished[in_work] == 1);
+	free_room(in_work);
+	next_in_work()
+}
+inline RDMA_do_Fail() {
+	/* The host gets the buffer back, and one completion. */
+	assert(has_room && crc_right[in_work] && spoiled[in_work] && finished[in_work] == 0);
+	assert(!receive_closed[to_endpoint[in_work]]);
 	free_room(in_work);
 	next_in_work()
 }
 inline RDMA_do_Leave() {
 	/* Only a good frame is counted as refused, and none for nothing. */
-	assert(has_room && crc_right[in_work] && (!sum_right[in_work] || spoiled[in_work]));
+	assert(has_room && crc_right[in_work] && !sum_right[in_work] && !spoiled[in_work]);
 	give_buffer_back(in_work);
 	free_room(in_work);
 	next_in_work()
@@ -209,7 +234,6 @@ end:	do
 		coming = begun;
 		begun++;
 		comes_in = true;
-		if :: sum_right[coming] = true :: skip fi;
 		if :: to_endpoint[coming] = 1 :: skip fi
 	   }
 #endif
@@ -221,7 +245,13 @@ end:	do
 #else
 	:: atomic {
 		comes_in && parts_here > 0 ->
-		if :: crc_right[coming] = true :: skip fi;
+		/* What its headers say is first asked for now. */
+		if
+		:: crc_right[coming] = true; sum_right[coming] = true
+		:: crc_right[coming] = true; sum_right[coming] = true; summed[coming] = true
+		:: crc_right[coming] = true; summed[coming] = true
+		:: skip
+		fi;
 #endif
 		size[coming] = parts_here;
 		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
@@ -242,7 +272,16 @@ active proctype write_channel()
 {
 end:	do
 	:: atomic { CAN_WRITE && writing > 0 && !write_failed && !on_the_bus -> on_the_bus = true }
-	:: atomic { on_the_bus -> on_the_bus = false; writing--; wrote++ }
+	:: atomic {
+		on_the_bus ->
+		/* A completion that is queued behind the data is there, too, before CPU A looks. */
+		if
+		:: wrote == 0 && ahead[in_work] -> see_completed(in_work)
+		:: wrote > 0 && ahead[behind[wrote - 1]] -> see_completed(behind[wrote - 1])
+		:: else
+		fi;
+		on_the_bus = false; writing--; wrote++
+	   }
 	:: atomic {
 		on_the_bus && write_faults > 0 ->
 		write_faults--; on_the_bus = false; writing--; write_failed = true;

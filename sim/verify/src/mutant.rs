@@ -71,7 +71,7 @@ const fn served(
 
 /// All mutants.
 #[rustfmt::skip]
-pub const MUTANTS: [Mutant; 34] = [
+pub const MUTANTS: [Mutant; 38] = [
     row("SEND", "the deadline is ignored", ("Watched", "Deadline"), 0, "Nothing", "Watched"),
     row("SEND", "no deadline is set", ("Idle", "OfferedEarly"), 0, "Queue", "Watched"),
     row("SEND", "a late part is certified", ("Watched", "PartArrived"), 1, "Certify", "Watched"),
@@ -97,13 +97,17 @@ pub const MUTANTS: [Mutant; 34] = [
     row("RDMA", "a frame that is none is completed", ("FineGrainedRdmaDone", "Gone"), 0, "Complete", "Idle"),
     row("RDMA", "a frame that is none is left while it is written", ("FineGrainedRdma", "Gone"), 0, "Forget", "Vanished"),
     row("RDMA", "a frame that is none is counted as refused", ("FineGrainedRdmaDone", "Gone"), 0, "Leave", "Idle"),
-    row("RDMA", "a frame with a wrong sum is not counted", ("RdmaLastFragment", "Written"), 1, "Forget", "Idle"),
-    row("RDMA", "the sum of a frame cut through is not looked at", ("RdmaLastFragment", "Written"), 1, "Complete", "Idle"),
+    row("RDMA", "a frame with a wrong sum is not counted", ("RdmaLastFragment", "Written"), 2, "Forget", "Idle"),
+    row("RDMA", "the sum of a frame cut through is not looked at", ("RdmaLastFragment", "Written"), 2, "Complete", "Idle"),
     row("RDMA", "a frame whose writing failed is completed", ("RdmaLastFragment", "Failed"), 0, "Complete", "Idle"),
-    row("RDMA", "a frame is written without a buffer", ("Idle", "Waiting"), 1, "WriteWhole", "CoarseGrainedRdma"),
-    row("RDMA", "the sum of the first of two frames is not looked at", ("CoarseGrainedRdma", "Written"), 2, "Complete", "CoarseGrainedRdma"),
-    row("RDMA", "the second of two frames is forgotten", ("CoarseGrainedRdma", "Written"), 0, "Complete", "Idle"),
+    row("RDMA", "a frame is written without a buffer", ("Idle", "Waiting"), 2, "WriteWhole", "CoarseGrainedRdma"),
+    row("RDMA", "the sum of the first of two frames is not looked at", ("CoarseGrainedRdma", "Written"), 4, "Complete", "CoarseGrainedRdma"),
+    row("RDMA", "the second of two frames is forgotten", ("CoarseGrainedRdma", "Written"), 2, "Complete", "Idle"),
     row("RDMA", "the first of two frames is completed though its writing failed", ("CoarseGrainedRdma", "Failed"), 0, "Complete", "CoarseGrainedRdma"),
+    row("RDMA", "a frame with a sum is completed with its data", ("Idle", "Waiting"), 1, "WriteWholeAndComplete", "CoarseGrainedRdma"),
+    row("RDMA", "a frame with a sum is completed with its rest", ("FineGrainedRdmaDone", "LastGood"), 1, "WriteRestAndComplete", "RdmaLastFragment"),
+    row("RDMA", "a frame is completed twice", ("CoarseGrainedRdma", "Written"), 1, "Complete", "Idle"),
+    row("RDMA", "the buffer of a frame whose writing failed stays posted", ("CoarseGrainedRdma", "Failed"), 1, "Leave", "Idle"),
     Mutant { name: "a failed frame is looked at before the written one in front of it", machine: "RDMA", change: Change::Reversed },
     served("RDMA", "the endpoint closes while its buffer is written", ("FineGrainedRdma", "Closed"), "Close"),
 ];

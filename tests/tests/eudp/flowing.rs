@@ -68,7 +68,7 @@ fn the_listing_names_who_works_on_a_datagram() {
     };
     let sends = at(0, "B", "work_on");
     let takes = at(1, "A", "complete_some");
-    let completes = at(1, "A", "written_some");
+    let completes = at(1, "A", "Flights>::complete");
     let last = |of: &[f64]| of.last().copied().expect("some");
     assert!(sends[0] < takes[0] && takes[0] < last(&completes), "{text}");
 }

@@ -303,7 +303,7 @@ pub fn ended<B: Dispatch>(
         return End::Waits;
     }
     receiver.hear(recv::Event::Ended, reporter, io);
-    receiver.step(rdma::Event::LastGood, reporter, io);
+    receiver.end(reporter, io);
     End::Taken
 }
 

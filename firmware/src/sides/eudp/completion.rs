@@ -4,6 +4,7 @@
 //! needs no index. CPU B notes in SRAM how many descriptors of an endpoint it is done with; CPU A,
 //! whose channel it is, tells the host.
 
+use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_SENT;
@@ -73,6 +74,29 @@ impl Completions {
     /// One that was taken is the next one again.
     pub const fn give_back(&mut self) {
         self.received = self.received.wrapping_sub(1) & 0xFFFF;
+    }
+}
+
+impl Completions {
+    /// Queues a completion, for which there is [room](IoA::has_write_room). On the transfer's `note` no
+    /// action follows.
+    #[inline(always)]
+    pub fn complete<B: Dispatch>(&mut self, io: &mut IoA<B>, entry: &Entry, note: WriteNote) {
+        let offset = (self.written & self.mask) << COMPLETION_BYTES.trailing_zeros();
+        let number = self.written.wrapping_add(1);
+        self.written = number;
+        let host = self.base.plus(offset);
+        let words = [
+            entry.cookie,
+            (entry.kind as u32) << 16 | entry.status,
+            entry.length,
+            entry.address,
+            entry.port,
+            0,
+            0,
+            number,
+        ];
+        io.put_slot(host, words, note);
     }
 }
 
@@ -149,45 +173,10 @@ impl Reporter {
         }
     }
 
-    /// Writes a completion.
+    /// Writes a completion of what is rare.
     ///
     /// # Errors
     /// [`Busy`] when no write descriptor is free; one will be.
-    #[inline(always)]
-    pub fn complete<B: Dispatch>(
-        &mut self,
-        io: &mut IoA<B>,
-        endpoint: u32,
-        entry: &Entry,
-    ) -> Result<(), Busy> {
-        let Some(queue) = self.queues.get_mut(endpoint as usize) else {
-            return Ok(());
-        };
-        if !io.has_write_room(1) {
-            return Err(Busy);
-        }
-        let offset = (queue.written & queue.mask) << COMPLETION_BYTES.trailing_zeros();
-        let number = queue.written.wrapping_add(1);
-        queue.written = number;
-        let host = queue.base.plus(offset);
-        let words = [
-            entry.cookie,
-            (entry.kind as u32) << 16 | entry.status,
-            entry.length,
-            entry.address,
-            entry.port,
-            0,
-            0,
-            number,
-        ];
-        io.put_slot(host, words);
-        Ok(())
-    }
-
-    /// The same of what is rare.
-    ///
-    /// # Errors
-    /// As there.
     #[inline(never)]
     pub fn complete_one<B: Dispatch>(
         &mut self,
@@ -195,7 +184,13 @@ impl Reporter {
         endpoint: u32,
         entry: &Entry,
     ) -> Result<(), Busy> {
-        self.complete(io, endpoint, entry)
+        if !io.has_write_room(1) {
+            return Err(Busy);
+        }
+        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+            queue.complete(io, entry, WriteNote::QUIET);
+        }
+        Ok(())
     }
 
     /// The open endpoint of an address and a port, with its VLAN in bits 31:16.
@@ -258,8 +253,8 @@ impl Reporter {
                 queue.sent = number.wrapping_add(1) & 0xFFFF;
                 let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
                 io.bus.store(at, queue.sent);
+                queue.complete(io, &entry, WriteNote::QUIET);
             }
-            self.complete(io, endpoint, &entry)?;
         }
         Ok(())
     }

@@ -133,36 +133,61 @@ impl Work {
         self.refused = Some(Refusal::NoBuffer);
     }
 
-    /// The oldest datagram is complete: it is to be [reported](Self::report).
+    /// The oldest datagram is complete: its completion is queued if there is a write descriptor. If there is
+    /// none, it is to be [reported](Self::report) later.
     #[inline(always)]
-    pub(super) fn complete(&mut self, reporter: &mut Reporter) {
+    pub(super) fn complete<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        let endpoint = self.flights.oldest().datagram.endpoint;
+        let Some(queue) = reporter.queues.get_mut(endpoint as usize) else {
+            return;
+        };
+        queue.finish();
+        self.is_unreported = !io.has_write_room(1);
+        if self.is_unreported {
+            return self.flights.stop();
+        }
+        self.flights.complete(queue, io, WriteNote::QUIET);
+        self.flights.finish_completed();
+    }
+
+    /// The oldest datagram's memory cannot be written.
+    #[inline(never)]
+    fn fail<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.refuse(io, Refusal::BadRegion);
+        if self.flights.is_oldest_completed() {
+            // What is queued says so.
+            return self.flights.finish_completed();
+        }
+        self.flights.oldest().spoil();
+        self.complete(reporter, io);
+    }
+
+    /// Queues the completion of the datagram that is alone, behind its data. There is room.
+    #[inline(never)]
+    fn complete_ahead<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         let endpoint = self.flights.oldest().datagram.endpoint;
         if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
+            self.flights.complete(queue, io, WriteNote::COMPLETION);
             queue.finish();
         }
-        self.is_unreported = true;
     }
 
-    /// Reports the oldest datagram, which is complete. It stays unreported if there is no write
+    /// Reports the oldest datagram, if it is complete. It stays unreported if there is no write
     /// descriptor.
-    #[inline(always)]
-    pub(super) fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        let (endpoint, entry) = self.flights.oldest().entry();
-        let reported = reporter.complete(io, endpoint, &entry);
-        self.is_unreported = reported.is_err();
-        if self.is_unreported {
-            self.flights.stop();
-        } else {
-            self.flights.finish();
-        }
-    }
-
-    /// Reports a datagram that was complete without a transfer, if there is one.
     #[inline(never)]
-    pub(super) fn report_at_once<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        if self.is_unreported {
-            self.report(reporter, io);
+    pub(super) fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if !self.is_unreported {
+            return;
         }
+        if !io.has_write_room(1) {
+            return self.flights.stop();
+        }
+        self.is_unreported = false;
+        let endpoint = self.flights.oldest().datagram.endpoint;
+        if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
+            self.flights.complete(queue, io, WriteNote::QUIET);
+        }
+        self.flights.finish_completed();
     }
 
     /// The oldest datagram is refused.
@@ -270,6 +295,8 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
         match condition {
             rdma::Condition::BufferPosted => self.work.refused.is_none(),
             rdma::Condition::EnoughHere => self.work.chunk != 0,
+            rdma::Condition::Sumless => !self.work.flights.oldest().datagram.is_summed,
+            rdma::Condition::Completed => self.work.flights.is_oldest_completed(),
             rdma::Condition::SumRight => {
                 let data = self.work.data;
                 self.work.flights.oldest().datagram.has_sum(data)
@@ -281,27 +308,40 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
     #[inline(always)]
     fn act(&mut self, action: rdma::Action) {
         match action {
-            rdma::Action::WriteWhole => {
+            rdma::Action::WriteWhole | rdma::Action::WriteWholeAndComplete => {
                 self.work.flights.take_alone();
                 self.scatter();
+                if action == rdma::Action::WriteWholeAndComplete {
+                    self.work.complete_ahead(self.reporter, self.io);
+                }
             }
-            rdma::Action::Complete => self.work.complete(self.reporter),
+            rdma::Action::Complete => self.work.complete(self.reporter, self.io),
             rdma::Action::Forget => self.work.forget(self.reporter, self.io),
             rdma::Action::Leave => self.work.leave(self.reporter, self.io, Refusal::BadSum),
             rdma::Action::Drop => self.work.refuse(self.io, Refusal::NoBuffer),
             rdma::Action::WriteChunk => self.write_chunk(0),
-            rdma::Action::WriteRest => {
-                let length = self.work.flights.oldest().datagram.length;
-                self.work.chunk = length - self.work.written;
-                self.io.write_ring.store_sum(&mut self.io.bus);
-                self.write_chunk(Sum::STORED);
+            rdma::Action::WriteRest => self.write_rest(),
+            rdma::Action::WriteRestAndComplete => {
+                self.write_rest();
+                self.work.complete_ahead(self.reporter, self.io);
             }
+            rdma::Action::Finish => self.work.flights.finish_completed(),
+            rdma::Action::Fail => self.work.fail(self.reporter, self.io),
             rdma::Action::Nothing | rdma::Action::Close => {}
         }
     }
 }
 
 impl<B: Dispatch> Card<'_, B> {
+    /// Queues the rest of a datagram that has arrived.
+    #[inline(always)]
+    fn write_rest(&mut self) {
+        let length = self.work.flights.oldest().datagram.length;
+        self.work.chunk = length - self.work.written;
+        self.io.write_ring.store_sum(&mut self.io.bus);
+        self.write_chunk(Sum::STORED);
+    }
+
     /// Queues the next part of a datagram that arrives; the write channel goes on with its sum.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]

@@ -14,7 +14,7 @@ use crate::sides::spine::{self, Spine};
 use arrival::End;
 use fragment::Outcome;
 use frame_pipeline::{rdma, recv};
-use host_interface::eudp::Refusal;
+use host_interface::eudp::{CompletionWord, Kind, Status};
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::Finished;
@@ -198,7 +198,6 @@ impl Receiver {
     /// The host's memory cannot be written.
     #[inline(never)]
     pub fn failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.work.refused = Some(Refusal::BadRegion);
         if self.work.part.any() {
             self.part_failed(reporter, io);
         } else {
@@ -235,9 +234,26 @@ pub fn failed<B: Dispatch>(io: &mut IoA<B>, failed: u32) {
         }
         io.note_failed_datagram();
         free_room(io, descriptor);
+        spoil_completion(io, descriptor);
         break;
     }
     io.await_writes();
+}
+
+/// The last transfer of a datagram, or one in front of it, has failed: its completion says so, if it
+/// is queued behind.
+fn spoil_completion<B: Dispatch>(io: &mut IoA<B>, last: u32) {
+    if let Some(behind) = io.write_ring.behind(last)
+        && WriteNote::of_word(io.write_ring.note(behind)).is_completion()
+    {
+        let entry = io.bus.load(DmaDescriptorAt(behind).local());
+        let kind_and_status = (Kind::Received as u32) << 16 | Status::Unwritable as u32;
+        io.bus.store(
+            entry + CompletionWord::KindAndStatus as u32,
+            kind_and_status,
+        );
+        io.bus.store(entry + CompletionWord::Length as u32, 0);
+    }
 }
 
 /// Frees the room of a frame whose transfer at `descriptor` was to do that, unless one behind it does.

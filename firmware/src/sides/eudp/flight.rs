@@ -7,17 +7,22 @@
 //!   channel    writes  queued
 //! ```
 //!
+//! The completions of those in front of `completed` are in the channel's queue, too.
+//!
 //! What comes in several pieces, while it arrives, or as a fragment is alone: there is no
 //! [`room`](Flights::room) for another one until it is done.
 
 use super::completion::{Completions, Entry};
 use super::datagram::Datagram;
 use super::pieces::piece;
+use crate::io::IoA;
 use crate::io::a::DATAGRAMS;
+use crate::io::note::WriteNote;
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{DescriptorWord, Kind, Status, Verdict, receive_slot};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
 /// Whole datagrams that may be in RDMA at a time.
@@ -43,13 +48,13 @@ impl Flight {
         segment: [0; 2],
     };
 
-    /// Its endpoint, and its completion.
+    /// Its completion.
     #[inline(always)]
-    pub(super) const fn entry(&self) -> (u32, Entry) {
+    const fn entry(&self) -> Entry {
         let Datagram {
-            endpoint,
             length,
             is_summed,
+            is_right,
             address,
             port,
             ..
@@ -59,15 +64,20 @@ impl Flight {
         } else {
             Verdict::Absent as u32
         };
-        let entry = Entry {
+        Entry {
             cookie: self.cookie,
             kind: Kind::Received,
-            status: Status::Done as u32,
+            status: Status::Unwritable as u32 & (is_right as u32).wrapping_sub(1),
             length,
             address,
             port: port << 16 | verdict,
-        };
-        (endpoint, entry)
+        }
+    }
+
+    /// Its data is not in the host's memory.
+    pub(super) const fn spoil(&mut self) {
+        self.datagram.is_right = false;
+        self.datagram.length = 0;
     }
 
     /// Takes the endpoint's next descriptor, if that is one piece of memory, and long enough. Returns
@@ -91,10 +101,11 @@ impl Flight {
         }
         let at = descriptor + DescriptorWord::Data as u32;
         let (what, offset) = (bus.load(at), bus.load(at + 4));
-        let piece = piece(bus, endpoint, what >> 16, offset, what & 0xFFFF)?;
-        if piece.bytes < length {
+        let (region, bytes) = (what >> 16, what & 0xFFFF);
+        if bytes < length {
             return None;
         }
+        let piece = piece(bus, endpoint, region, offset, bytes)?;
         self.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
         self.segment = [what, offset];
         queue.take();
@@ -113,6 +124,8 @@ pub struct Flights {
     taken: u32,
     /// The number of the oldest one that is not done.
     done: u32,
+    /// The number of the oldest one whose completion is not queued.
+    completed: u32,
     /// How many more may be taken now.
     room: u32,
 }
@@ -123,6 +136,7 @@ impl Flights {
         list: [Flight::NONE; DEPTH as usize],
         taken: 0,
         done: 0,
+        completed: 0,
         room: DEPTH,
     };
 
@@ -136,6 +150,33 @@ impl Flights {
     #[inline(always)]
     pub const fn oldest(&mut self) -> &mut Flight {
         &mut self.list[(self.done % DEPTH) as usize]
+    }
+
+    /// Whether the completions of all are queued.
+    #[inline(always)]
+    pub const fn are_completed(&self) -> bool {
+        self.completed == self.taken
+    }
+
+    /// Whether the completion of the oldest one is queued.
+    #[inline(always)]
+    pub const fn is_oldest_completed(&self) -> bool {
+        self.completed != self.done
+    }
+
+    /// Queues the completion of the oldest one whose completion is not queued, for which there is
+    /// [room](IoA::has_write_room). On the transfer's `note` no action follows.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[inline(never)]
+    pub(super) fn complete<B: Dispatch>(
+        &mut self,
+        queue: &mut Completions,
+        io: &mut IoA<B>,
+        note: WriteNote,
+    ) {
+        let flight = &self.list[(self.completed % DEPTH) as usize];
+        queue.complete(io, &flight.entry(), note);
+        self.completed = self.completed.wrapping_add(1);
     }
 
     /// How many more may be taken now.
@@ -176,9 +217,18 @@ impl Flights {
         self.room = DEPTH - self.taken.wrapping_sub(self.done);
     }
 
-    /// The oldest one is done with.
+    /// The oldest one is done with: its completion is queued, or it gets none.
     #[inline(always)]
     pub const fn finish(&mut self) {
+        if !self.is_oldest_completed() {
+            self.completed = self.completed.wrapping_add(1);
+        }
+        self.finish_completed();
+    }
+
+    /// The same of one whose completion is queued.
+    #[inline(always)]
+    pub const fn finish_completed(&mut self) {
         self.done = self.done.wrapping_add(1);
         self.go_on();
     }

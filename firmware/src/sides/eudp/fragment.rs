@@ -55,11 +55,7 @@ pub fn arrived<B: Dispatch>(
     if flags & (MORE | OFFSET) << 16 == 0 {
         return Outcome::Passed;
     }
-    if frame.start <= PACKET_MEMORY_END - REACH {
-        arrived_one(receiver, reporter, io, frame, (base, vlan, flags))
-    } else {
-        arrived_round(receiver, reporter, io, frame, (base, vlan, flags))
-    }
+    arrived_one(receiver, reporter, io, frame, (base, vlan, flags))
 }
 
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
@@ -71,6 +67,9 @@ fn arrived_one<B: Dispatch>(
     frame: &ReceivedFrame,
     place: (u32, u32, u32),
 ) -> Outcome {
+    if frame.start > PACKET_MEMORY_END - REACH {
+        return arrived_round(receiver, reporter, io, frame, place);
+    }
     arrived_at(receiver, reporter, io, frame, place, |address| address)
 }
 
@@ -176,7 +175,7 @@ fn take<B: Dispatch>(
     if receiver.work.part.bytes == 0 {
         // There is nothing to write.
         receiver.part_written(reporter, io, 0);
-        receiver.work.report_at_once(reporter, io);
+        receiver.work.report(reporter, io);
     }
 }
 

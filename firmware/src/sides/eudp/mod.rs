@@ -28,7 +28,7 @@
 //! | [`expiry`] | datagrams that are given up | A |
 //! | [`flight`] | the datagrams that RDMA has | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
-//! | [`fast_path`] | the same for most datagrams | A |
+//! | [`fast_path`], [`answers`] | the same for most datagrams | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`queue`] | the endpoints' descriptors to send | B |
@@ -43,6 +43,7 @@
 //! | [`watch`] | whether a part was there in time | B |
 
 pub mod ahead;
+mod answers;
 pub mod arrival;
 pub mod assembly;
 mod chunk;
@@ -158,7 +159,8 @@ const fn mailbox_word(endpoint: u32) -> u32 {
 }
 
 /// Has Receive Complete wait for the write channel: what has been written calls again.
-#[inline(always)]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
 fn wait_for_writes<B: Dispatch>(io: &mut IoA<B>) {
     io.bus.clear(EventBit::ReceiveComplete);
     io.await_writes();

@@ -16,7 +16,7 @@ use super::expiry::fail;
 use super::flight::Flight;
 use super::part::Part;
 use super::pieces::UDP;
-use super::receiver::Receiver;
+use super::receiver::{Receiver, fault};
 use super::{bump, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
@@ -39,7 +39,7 @@ impl Receiver {
         let work = &mut self.work;
         let mut card = Parts { work, reporter, io };
         if !matches!(self.rdma.step(event, &mut card), Step::Taken(_)) {
-            bump(&mut io.bus, word(BlockWord::Faults));
+            fault(&mut io.bus);
         }
     }
 
@@ -63,7 +63,12 @@ impl Receiver {
         self.work.data = assembly.add(bus, sum);
         // Its endpoint may have been closed meanwhile.
         self.work.part.is_last = self.work.part.is_last && assembly.state(bus) == State::Open;
-        self.step_part(rdma::Event::Written, reporter, io);
+        // As it always is: a compiler leaves other states' rows alone.
+        if self.rdma.is_in(rdma::State::CoarseGrainedRdma) {
+            self.step_part(rdma::Event::Written, reporter, io);
+        } else {
+            fault(&mut io.bus);
+        }
         self.part_ends();
     }
 
@@ -95,7 +100,10 @@ impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
     fn holds(&mut self, condition: rdma::Condition) -> bool {
         match condition {
             rdma::Condition::BufferPosted => true,
-            rdma::Condition::EnoughHere | rdma::Condition::MoreQueued => false,
+            rdma::Condition::Sumless
+            | rdma::Condition::Completed
+            | rdma::Condition::EnoughHere
+            | rdma::Condition::MoreQueued => false,
             rdma::Condition::SumRight => {
                 let Part {
                     assembly, is_last, ..
@@ -110,7 +118,8 @@ impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
         match action {
             rdma::Action::WriteWhole => self.write(),
             rdma::Action::Complete if self.work.part.is_last => self.complete(),
-            rdma::Action::Leave => self.give_up(),
+            rdma::Action::Leave => self.give_up(Refusal::BadSum),
+            rdma::Action::Fail => self.give_up(Refusal::BadRegion),
             _ => {}
         }
     }
@@ -172,6 +181,7 @@ impl<B: Dispatch> Parts<'_, B> {
         } = self.work.flights.next();
         datagram.length = assembly.length(bus).unwrap_or(UDP) - UDP;
         datagram.is_summed = is_summed;
+        datagram.is_right = true;
         datagram.address = assembly.source(bus);
         datagram.port = port;
         *cookie = assembly.cookie(bus);
@@ -182,8 +192,7 @@ impl<B: Dispatch> Parts<'_, B> {
 
     /// The sum is wrong, or the memory cannot be written.
     #[inline(never)]
-    fn give_up(&mut self) {
-        let refusal = self.work.refused.take().unwrap_or(Refusal::BadSum);
+    fn give_up(&mut self, refusal: Refusal) {
         bump(&mut self.io.bus, word(BlockWord::Refused) + refusal as u32);
         let Part { assembly, .. } = self.work.part;
         if assembly.state(&mut self.io.bus) == State::Open {

@@ -13,13 +13,14 @@
 //! RDMA may have four whole datagrams: while the write channel works on one, CPU A takes the next. What
 //! comes in fragments, into several pieces of memory, or while it arrives, is alone.
 
+use super::answers::Answers;
 use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{CHOICE, Card, Work};
 use super::{bump, word};
 use crate::io::IoA;
-use frame_pipeline::{Machine, Step, rdma, recv};
+use frame_pipeline::{Machine, Step, World, rdma, recv};
 use host_interface::eudp::{BlockWord, Refusal};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -144,7 +145,7 @@ impl Receiver {
             // There is nothing to write.
             self.work.data = 0;
             self.step(rdma::Event::Written, reporter, io);
-            self.work.report_at_once(reporter, io);
+            self.work.report(reporter, io);
         }
         Taken::Alone
     }
@@ -161,6 +162,20 @@ impl Receiver {
         let mut card = Card { work, reporter, io };
         let step = self.recv.step(event, &mut card);
         note(step, io);
+    }
+
+    /// The frame that was followed has ended well: RDMA hears of it.
+    #[inline(always)]
+    pub(super) fn end<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        let Receiver { rdma, work, .. } = self;
+        let answers = Answers {
+            is_sumless: !work.flights.oldest().datagram.is_summed,
+            ..Answers::NONE
+        };
+        match answers.step(rdma, rdma::Event::LastGood) {
+            Some(action) => World::<rdma::Rdma>::act(&mut Card { work, reporter, io }, action),
+            None => fault(&mut io.bus),
+        }
     }
 
     /// An event of RDMA.
@@ -186,7 +201,7 @@ fn note<B: Dispatch>(step: Step, io: &mut IoA<B>) {
 }
 
 /// A transition that a table excludes.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn fault<B: Bus>(bus: &mut B) {
     bump(bus, word(BlockWord::Faults));
 }

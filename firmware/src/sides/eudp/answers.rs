@@ -1,0 +1,70 @@
+//! What the rows of RDMA ask, answered beforehand.
+//!
+//! Where the answers are known, the compiler turns an event's rows into a few branches, and what they do
+//! stands in the code once, behind them.
+
+use frame_pipeline::{Machine, Step, World, rdma};
+
+/// Answers to what rows ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answers {
+    /// [`rdma::Condition::BufferPosted`].
+    pub is_posted: bool,
+    /// [`rdma::Condition::Sumless`].
+    pub is_sumless: bool,
+    /// [`rdma::Condition::Completed`].
+    pub is_completed: bool,
+    /// [`rdma::Condition::SumRight`].
+    pub is_right: bool,
+    /// [`rdma::Condition::MoreQueued`].
+    pub are_more: bool,
+}
+
+impl Answers {
+    /// Nothing holds.
+    pub const NONE: Answers = Answers {
+        is_posted: false,
+        is_sumless: false,
+        is_completed: false,
+        is_right: false,
+        are_more: false,
+    };
+
+    /// Takes the row of an event. Returns what is to be done; `None` if the table excludes the event.
+    #[inline(always)]
+    pub fn step(self, rdma: &mut Machine<rdma::Rdma>, event: rdma::Event) -> Option<rdma::Action> {
+        let mut asked = Asked {
+            answers: self,
+            action: rdma::Action::Nothing,
+        };
+        match rdma.step(event, &mut asked) {
+            Step::Taken(_) => Some(asked.action),
+            Step::Deferred | Step::Impossible => None,
+        }
+    }
+}
+
+/// The answers, and what the row does that is taken.
+struct Asked {
+    answers: Answers,
+    action: rdma::Action,
+}
+
+impl World<rdma::Rdma> for Asked {
+    #[inline(always)]
+    fn holds(&mut self, condition: rdma::Condition) -> bool {
+        match condition {
+            rdma::Condition::BufferPosted => self.answers.is_posted,
+            rdma::Condition::Sumless => self.answers.is_sumless,
+            rdma::Condition::Completed => self.answers.is_completed,
+            rdma::Condition::SumRight => self.answers.is_right,
+            rdma::Condition::MoreQueued => self.answers.are_more,
+            rdma::Condition::EnoughHere => false,
+        }
+    }
+
+    #[inline(always)]
+    fn act(&mut self, action: rdma::Action) {
+        self.action = action;
+    }
+}
