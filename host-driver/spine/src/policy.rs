@@ -25,6 +25,7 @@ use crate::guard::{GuardGrant, GuardText, NoGuard};
 use host_interface::extension::Reserved;
 use serde::Deserialize;
 use spine_image::Grade;
+use spine_image::format::ZEROS_MAX;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -255,6 +256,8 @@ impl Policy {
 /// Bytes that a card has for all extensions, at most: what the host may reserve, and 64 KB for the
 /// arena that there is anyway.
 pub const MEMORY_MOST: u32 = (Reserved::MOST as u32 + 64) << 10;
+// An image may have as much.
+const _: () = assert!(MEMORY_MOST <= ZEROS_MAX);
 
 fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
     let key = crate::sign::key_bytes(&entry.key).ok_or_else(|| PolicyError::Key {

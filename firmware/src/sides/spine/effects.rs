@@ -28,12 +28,12 @@ const KEEP: u32 = 1 << 30;
 const MESSAGE: u32 = 1 << 29;
 /// The frame is to be handed to the peer.
 const FORWARD: u32 = 1 << 28;
+/// The run has a message, whose data cannot be handed to the peer.
+pub const OF_MESSAGE: u32 = 1 << 27;
 /// A message was noted, to whomever.
 const SENDS: u32 = 1 << 26;
 /// What [`Effects::asked`] has besides frames.
 const NO_FRAMES: u32 = MESSAGE | FORWARD | OF_MESSAGE | SENDS;
-/// The run has a message, whose data cannot be handed to the peer.
-pub const OF_MESSAGE: u32 = 1 << 27;
 /// A bit for each slot that is to be transmitted, from this one on; those to be released are the
 /// lowest.
 const SEND: u32 = POOL_SLOTS;

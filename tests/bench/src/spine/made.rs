@@ -15,6 +15,8 @@ use testbed::{extensions, paths, process};
 const BASE: u32 = 0x1_0000;
 /// Bytes of region and memory that a policy grants unless its owner changes it.
 const GRANTED: [u32; 2] = [0x1000, 0x4000];
+/// Words of a table, at most: all that a card has for extensions.
+const TABLE_MOST: i64 = (MEMORY_MOST / 4) as i64;
 /// Microseconds that a run of a trial may take.
 const WATCHDOG: u32 = 10;
 
@@ -30,7 +32,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Words of the table that it has for the host to write [default: as it says]
-    #[arg(long, value_name = "WORDS", value_parser = clap::value_parser!(u32).range(1..=81_920))]
+    #[arg(long, value_name = "WORDS", value_parser = clap::value_parser!(u32).range(1..=TABLE_MOST))]
     pub table: Option<u32>,
 }
 
