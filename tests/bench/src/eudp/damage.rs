@@ -1,7 +1,8 @@
 //! `cargo xtask soak --eudp`: frames for an endpoint that end badly, by the ten thousand.
 //!
 //! Datagrams of all lengths come in on buses that stall, most of them while their frame is still on
-//! the wire, and in front of each good one come some that are damaged.
+//! the wire, and in front of each good one come some that are damaged. Half of them have no checksum,
+//! but for those whose checksum is all that is wrong.
 //!
 //! | what must hold | how it is looked at |
 //! | --- | --- |
@@ -20,6 +21,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Instant;
 use tigon2_chip::mac::RxError;
 use tigon2_model::Board;
@@ -40,6 +42,8 @@ const LOOK: u64 = 2_000;
 /// Nanoseconds behind a frame's end in which the MAC has seen it: an error that is asked for then is
 /// the next frame's.
 const BEHIND: u64 = 1_000;
+/// Where a frame has its UDP checksum.
+const CHECKSUM: Range<usize> = HEADERS - 2..HEADERS;
 /// Errors of a frame from the wire.
 const ERRORS: [RxError; 6] = [
     RxError::CRC,
@@ -139,7 +143,8 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
             damage(bench, random, report)?;
         }
         let datagram = datagram(random);
-        arrive(bench, bench.inbound(&datagram), None);
+        let frame = inbound(bench, random, &datagram);
+        arrive(bench, frame, None);
         good.push((number, datagram));
     }
     let end = bench.now() + PATIENCE;
@@ -179,9 +184,12 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
 /// A frame that ends badly: on the wire, or by a byte that its CRC covers and its sum does not.
 fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Result<()> {
     let datagram = datagram(random);
-    let mut frame = bench.inbound(&datagram);
     let how = (random.next_u64() % (ERRORS.len() as u64 + 1)) as usize;
     let error = ERRORS.get(how).copied();
+    let mut frame = match error {
+        Some(_) => inbound(bench, random, &datagram),
+        None => bench.inbound(&datagram),
+    };
     if error.is_none() {
         let at = HEADERS + random.next_u64() as usize % datagram.len();
         frame[at] ^= 1 << (random.next_u64() % 8);
@@ -215,6 +223,15 @@ fn arrive(bench: &Bench, frame: Vec<u8>, error: Option<RxError>) {
     };
     let behind = end + BEHIND;
     bench.machine().pass(behind.saturating_sub(bench.now()));
+}
+
+/// A frame with the datagram, with a checksum or without.
+fn inbound(bench: &Bench, random: &mut SplitMix64, datagram: &[u8]) -> Vec<u8> {
+    let mut frame = bench.inbound(datagram);
+    if random.next_u64().is_multiple_of(2) {
+        frame[CHECKSUM].fill(0);
+    }
+    frame
 }
 
 /// Random bytes, of each length equally often.
