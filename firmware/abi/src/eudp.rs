@@ -176,7 +176,8 @@ table! {
         NoBuffer = 0x04,
         /// The UDP checksum is wrong.
         BadSum = 0x08,
-        /// The descriptor names memory that is not the endpoint's, or too little.
+        /// The descriptor names memory that is not the endpoint's, too little of it, or some that cannot be
+        /// written.
         BadRegion = 0x0C,
         /// A fragment has bytes that others brought already, and others: its datagram is dropped.
         Overlap = 0x10,

@@ -66,7 +66,8 @@ pub struct Refusals {
     pub no_buffer: u32,
     /// The UDP checksum was wrong.
     pub bad_sum: u32,
-    /// The descriptor named memory that is not the endpoint's, or too little.
+    /// The descriptor named memory that is not the endpoint's, too little of it, or some that could not be
+    /// written.
     pub bad_region: u32,
     /// Datagrams with fragments that overlap.
     pub overlap: u32,

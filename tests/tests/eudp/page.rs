@@ -27,11 +27,7 @@ fn the_page_has_the_streams_of_the_bench() {
     let measured = bandwidths(&image, &STREAMS, 100).unwrap_or_else(|error| panic!("{error:#}"));
     for row in measured {
         let shown = figures(&page(), &format!("| {} | {} | ", row.bytes, row.mtu), 3);
-        let is: Vec<f64> = row
-            .out
-            .into_iter()
-            .chain(row.into.map(|(rate, _)| rate))
-            .collect();
+        let is: Vec<f64> = row.out.into_iter().chain([row.into.0]).collect();
         assert_eq!(shown.len(), is.len(), "{row:?}");
         for (shown, is) in shown.iter().zip(is) {
             assert!(

@@ -10,7 +10,7 @@ use eudp::{
 };
 use host_driver::nic::{Coalescing, EndpointCard};
 use host_driver::{Config, DmaMemory, Nic};
-use smoltcp::wire::{IpAddress, UdpPacket};
+use smoltcp::wire::{IpAddress, Ipv4Packet, UdpPacket};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, Variant};
@@ -27,6 +27,8 @@ pub(super) const PORT: u16 = 4711;
 const PEER_PORT: u16 = 9;
 /// Bytes of the headers of a frame with a datagram.
 pub(super) const HEADERS: usize = 42;
+/// Where the IP header is.
+const IP: usize = 14;
 /// Where the UDP header is.
 const UDP: usize = 34;
 /// Nanoseconds between two looks of the host.
@@ -268,6 +270,31 @@ impl Bench {
         frame[24..26].copy_from_slice(&sum.to_be_bytes());
         frame.resize(frame.len().max(60), 0);
         frame
+    }
+
+    /// The frames of a datagram: fragments if it is longer than the MTU, of that identification.
+    fn frames(&self, bytes: usize, mtu: usize, identification: u16) -> Vec<Vec<u8>> {
+        let whole = self.frame(PORT, bytes);
+        let (headers, payload) = whole[..HEADERS + bytes].split_at(UDP);
+        let room = mtu - (UDP - IP);
+        if payload.len() <= room {
+            return vec![whole];
+        }
+        let most = room & !7;
+        let parts = payload.chunks(most).enumerate();
+        let fragment = |(number, part): (usize, &[u8])| {
+            let mut frame = [headers, part].concat();
+            let length = frame.len() - IP;
+            let mut packet = Ipv4Packet::new_unchecked(&mut frame[IP..]);
+            packet.set_total_len(length as u16);
+            packet.set_ident(identification);
+            packet.set_more_frags((number + 1) * most < payload.len());
+            packet.set_frag_offset((number * most) as u16);
+            packet.fill_checksum();
+            frame.resize(frame.len().max(60), 0);
+            frame
+        };
+        parts.map(fragment).collect()
     }
 
     pub(super) fn lend(&mut self, number: u32) -> Result<()> {

@@ -81,8 +81,8 @@ pub struct Bandwidth {
     pub mtu: u32,
     /// Out: without a checksum and cut through, `Full`, `Leading`.
     pub out: [f64; 3],
-    /// In, and the share that is completed; none for datagrams in fragments.
-    pub into: Option<(f64, f64)>,
+    /// In, and the share that is completed.
+    pub into: (f64, f64),
 }
 
 /// All of it.
@@ -203,12 +203,8 @@ pub fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<
             out(Checksum::Full)?,
             out(Checksum::Leading)?,
         ];
-        let into = if bytes + 28 > mtu as usize {
-            None
-        } else {
-            let mut bench = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
-            Some(bench.stream_in(bytes, count as u32)?)
-        };
+        let mut bench = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
+        let into = bench.stream_in(bytes, mtu as usize, count as u32)?;
         Ok(Bandwidth {
             bytes,
             mtu,
@@ -255,10 +251,8 @@ impl Figures {
         ];
         let mut table = framed(&header);
         for row in &self.bandwidth {
-            let (rate, share) = match row.into {
-                Some((rate, share)) => (format!("{rate:.0}"), format!("{:.0} %", share * 100.0)),
-                None => ("-".to_owned(), "-".to_owned()),
-            };
+            let (rate, share) = row.into;
+            let (rate, share) = (format!("{rate:.0}"), format!("{:.0} %", share * 100.0));
             let [none, full, leading] = row.out.map(|rate| format!("{rate:.0}"));
             let (bytes, mtu) = (row.bytes.to_string(), row.mtu.to_string());
             table.add_row([bytes, mtu, none, full, leading, rate, share]);

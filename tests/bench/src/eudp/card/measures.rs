@@ -3,7 +3,7 @@
 use super::{Bench, LENT, PATIENCE, PORT, microseconds};
 use crate::rounds::median;
 use anyhow::{Context, Result, ensure};
-use eudp::Completion;
+use eudp::{Completion, Status};
 use host_driver::nic::EndpointCard;
 use std::io::IoSlice;
 
@@ -128,27 +128,31 @@ impl Bench {
     ///
     /// # Errors
     /// If the card is gone.
-    pub fn stream_in(&mut self, bytes: usize, count: u32) -> Result<(f64, f64)> {
-        let frame = self.frame(PORT, bytes);
+    pub fn stream_in(&mut self, bytes: usize, mtu: usize, count: u32) -> Result<(f64, f64)> {
         for number in 0..LENT {
             self.lend(number)?;
         }
         self.settle()?;
         let mut at = self.now();
-        for _ in 0..count {
-            at = self.machine.lock().send_frame(at, frame.clone());
+        for number in 0..count {
+            for frame in self.frames(bytes, mtu, number as u16) {
+                at = self.machine.lock().send_frame(at, frame);
+            }
         }
         let (mut first, mut last, mut taken) = (0, 0, 0u32);
         let mut quiet = 0;
-        while quiet < 1000 {
+        // The longest datagram takes 0.6 ms.
+        while quiet < 5000 {
             quiet += 1;
             while let Some(completion) = self.poll()? {
-                if let Completion::Received { cookie, .. } = completion {
+                if let Completion::Received { cookie, status, .. } = completion {
                     quiet = 0;
-                    taken += 1;
-                    last = self.now();
-                    if taken == 1 {
-                        first = last;
+                    if status == Status::Done {
+                        taken += 1;
+                        last = self.now();
+                        if taken == 1 {
+                            first = last;
+                        }
                     }
                     let piece = self.buffer(cookie);
                     let card = &mut EndpointCard(&mut self.nic);
