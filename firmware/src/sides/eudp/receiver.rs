@@ -3,7 +3,8 @@
 //! A frame for an endpoint is stored by the MAC, judged, and its data written into the pieces of the
 //! endpoint's next descriptor, by the write channel, which sums it meanwhile. The descriptor is
 //! completed when the sum is right; otherwise it stays posted, and the next datagram overwrites what
-//! is there. What is no whole UDP datagram for an endpoint goes the ways of all other frames.
+//! is there. The completion of a datagram without a sum is queued with its data. What is no whole UDP
+//! datagram for an endpoint goes the ways of all other frames.
 //!
 //! ```text
 //!   MAC ── RECV: Ended ──► RDMA: Waiting ──► write channel ── Written ──► completion
