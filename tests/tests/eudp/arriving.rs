@@ -189,12 +189,9 @@ fn a_frame_without_an_end_is_forgotten() {
 /// back with an error, or the datagram is whole.
 #[test]
 fn memory_that_goes_away_costs_a_datagram() {
-    let mut early = [0; 2];
-    for (cut, number) in [CutThrough::Off, CutThrough::OfBus]
-        .map(|cut| (0..30).map(move |it| (cut, it)))
-        .into_iter()
-        .flatten()
-    {
+    let mut lost = [0; 2];
+    let cuts = [CutThrough::Off, CutThrough::OfBus];
+    for (number, cut) in (0..30).flat_map(|number| cuts.map(|cut| (number, cut))) {
         let mut card = Card::timed(cut, Checksum::None, 9000);
         let data = bytes(number, 8000);
         let inbound = if number % 2 == 0 {
@@ -224,7 +221,7 @@ fn memory_that_goes_away_costs_a_datagram() {
                 (cookie, status, datagram.bytes),
                 (number, Status::Unwritable, 0)
             );
-            early[(number % 2) as usize] += 1;
+            lost[(number % 2) as usize] += 1;
         } else {
             assert!(card.memory(0, 8000) == data);
         }
@@ -242,11 +239,8 @@ fn memory_that_goes_away_costs_a_datagram() {
         assert!(card.memory(0, 8000) == data);
         card.follow();
     }
-    println!("lost: {early:?}");
-    assert!(
-        early.iter().all(|lost| (10..30).contains(lost)),
-        "{early:?}"
-    );
+    println!("lost: {lost:?}");
+    assert!(lost.iter().all(|lost| (10..30).contains(lost)), "{lost:?}");
 }
 
 /// Frames of all lengths, for the endpoint and for others, good and bad, with and without gaps, on

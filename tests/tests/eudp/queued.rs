@@ -104,29 +104,41 @@ fn cookies(completed: &[(u32, u32)]) -> BTreeSet<u32> {
     completed.iter().map(|(_, cookie)| *cookie).collect()
 }
 
-/// Any of six datagrams that come without gaps have a wrong sum. The others arrive in their order, and
-/// each buffer is used once: those of the wrong ones by datagrams that come later.
-#[test]
-fn the_buffer_of_a_wrong_datagram_is_for_another_one() {
-    let mut card = card();
-    let mut wrong = 0;
-    for pattern in 0u32..64 {
-        lend(&mut card, 12);
-        for number in 0..6 {
-            send(&mut card, number, pattern >> number & 1 != 0);
+/// Sends six datagrams without gaps. Those whose bit is set in `unsummed` have no sum, of the others
+/// those have a wrong one whose bit is set in `wrong`.
+fn burst(card: &mut Card, unsummed: u32, wrong: u32) {
+    for number in 0..6 {
+        if unsummed >> number & 1 != 0 {
+            send_unsummed(card, number);
+        } else {
+            send(card, number, wrong >> number & 1 != 0);
         }
-        let mut all = completed(&mut card);
-        let good: Vec<u32> = (0..6).filter(|number| pattern >> number & 1 == 0).collect();
-        let numbers: Vec<u32> = all.iter().map(|(number, _)| *number).collect();
-        assert_eq!(numbers, good, "pattern {pattern:06b}");
-        wrong += pattern.count_ones();
-        for number in 0..12 - good.len() as u32 {
-            send(&mut card, 10 + number, false);
-        }
-        all.extend(completed(&mut card));
-        assert_eq!(cookies(&all), (0..12).collect(), "pattern {pattern:06b}");
-        assert_eq!(all.len(), 12);
     }
+}
+
+/// The same with `lent` buffers, and others behind them: the good ones arrive in their order, and each
+/// buffer is used once, those of the wrong ones by datagrams that come later.
+fn burst_and_more(card: &mut Card, lent: u32, unsummed: u32, wrong: u32) {
+    lend(card, lent);
+    burst(card, unsummed, wrong);
+    let mut all = completed(card);
+    let good = (0..6).filter(|number| wrong >> number & 1 == 0);
+    let context = format!("{wrong:06b} wrong, {unsummed:06b} without: {all:?}");
+    assert!(good.eq(all.iter().map(|(number, _)| *number)), "{context}");
+    for number in 0..lent - all.len() as u32 {
+        if unsummed == 0 {
+            send(card, 10 + number, false);
+        } else {
+            send_unsummed(card, 10 + number);
+        }
+    }
+    all.extend(completed(card));
+    assert_eq!(cookies(&all), (0..lent).collect(), "{context}");
+    assert_eq!(all.len() as u32, lent, "{context}");
+}
+
+/// So many datagrams were refused for their sum, and none for anything else.
+fn wrong_sums(card: &mut Card, wrong: u32) {
     let seen = Refusals {
         bad_sum: wrong,
         ..Refusals::default()
@@ -135,40 +147,29 @@ fn the_buffer_of_a_wrong_datagram_is_for_another_one() {
     card.follow();
 }
 
-/// Of six datagrams that come without gaps some have no sum, and any of the others a wrong one. The
-/// completions of those without a sum are queued with their data, but none overtakes another.
+/// Any of six datagrams have a wrong sum.
+#[test]
+fn the_buffer_of_a_wrong_datagram_is_for_another_one() {
+    let mut card = card();
+    for wrong in 0..64 {
+        burst_and_more(&mut card, 12, 0, wrong);
+    }
+    wrong_sums(&mut card, 6 * 32);
+}
+
+/// Some of six datagrams have no sum, and any of the others a wrong one. The completions of those
+/// without a sum are queued with their data, but none overtakes another.
 #[test]
 fn datagrams_without_a_sum_keep_their_place_among_others() {
     let mut card = card();
-    let mut wrong = 0;
+    let mut count = 0;
     for unsummed in [0b111111u32, 0b010101, 0b110011, 0b000111, 0b111000] {
-        for pattern in (0u32..64).filter(|pattern| pattern & unsummed == 0) {
-            lend(&mut card, 8);
-            for number in 0..6 {
-                if unsummed >> number & 1 != 0 {
-                    send_unsummed(&mut card, number);
-                } else {
-                    send(&mut card, number, pattern >> number & 1 != 0);
-                }
-            }
-            let mut all = completed(&mut card);
-            let good = (0..6).filter(|number| pattern >> number & 1 == 0);
-            let context = format!("{pattern:06b} of {unsummed:06b}: {all:?}");
-            assert!(good.eq(all.iter().map(|(number, _)| *number)), "{context}");
-            wrong += pattern.count_ones();
-            for number in 0..8 - all.len() as u32 {
-                send_unsummed(&mut card, 10 + number);
-            }
-            all.extend(completed(&mut card));
-            assert_eq!((all.len(), cookies(&all).len()), (8, 8), "{context}");
+        for wrong in (0u32..64).filter(|wrong| wrong & unsummed == 0) {
+            burst_and_more(&mut card, 8, unsummed, wrong);
+            count += wrong.count_ones();
         }
     }
-    let seen = Refusals {
-        bad_sum: wrong,
-        ..Refusals::default()
-    };
-    assert_eq!(card.refusals(), seen);
-    card.follow();
+    wrong_sums(&mut card, count);
 }
 
 /// A datagram without a sum is completed sooner than one with a sum, as its completion does not wait for
@@ -336,13 +337,7 @@ fn a_buffer_that_cannot_be_written_costs_the_others_nothing() {
                 .expect("it is posted");
         }
         card.stage.engine.pass(Duration::from_micros(20));
-        for number in 0..6 {
-            if unsummed >> number & 1 != 0 {
-                send_unsummed(&mut card, number);
-            } else {
-                send(&mut card, number, false);
-            }
-        }
+        burst(&mut card, unsummed, 0);
         let context = format!("buffer {gone}, {unsummed:06b} without a sum, bus {stall}");
         let (there, unwritable) = completed_or_not(&mut card);
         let others: Vec<(u32, u32)> = (0..6).filter(|it| *it != gone).map(|it| (it, it)).collect();

@@ -261,13 +261,7 @@ impl Bench {
         frame[34..36].copy_from_slice(&PEER_PORT.to_be_bytes());
         frame[36..38].copy_from_slice(&port.to_be_bytes());
         frame[38..40].copy_from_slice(&((bytes + 8) as u16).to_be_bytes());
-        let pairs = frame[14..34].chunks_exact(2);
-        let sum: u32 = pairs
-            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-            .sum();
-        let sum = (sum & 0xFFFF) + (sum >> 16);
-        let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
-        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        Ipv4Packet::new_unchecked(&mut frame[IP..]).fill_checksum();
         frame.resize(frame.len().max(60), 0);
         frame
     }

@@ -186,15 +186,16 @@ fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Re
     let datagram = datagram(random);
     let how = (random.next_u64() % (ERRORS.len() as u64 + 1)) as usize;
     let error = ERRORS.get(how).copied();
-    let mut frame = match error {
+    let frame = match error {
         Some(_) => inbound(bench, random, &datagram),
-        None => bench.inbound(&datagram),
+        None => {
+            let mut frame = bench.inbound(&datagram);
+            let at = HEADERS + random.next_u64() as usize % datagram.len();
+            frame[at] ^= 1 << (random.next_u64() % 8);
+            report.wrong_sums += 1;
+            frame
+        }
     };
-    if error.is_none() {
-        let at = HEADERS + random.next_u64() as usize % datagram.len();
-        frame[at] ^= 1 << (random.next_u64() % 8);
-        report.wrong_sums += 1;
-    }
     let data = frame[HEADERS..].to_vec();
     arrive(bench, frame, error);
     report.damaged += 1;
