@@ -1,5 +1,6 @@
 //! Copies of the server as processes, on one port, with one cache.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -128,20 +129,22 @@ fn copies_share_a_port_and_a_cache_through_an_engine() {
     stop.store(true, Ordering::Relaxed);
 }
 
+/// A port of this machine that nobody listens at.
+fn free_port() -> u16 {
+    let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    free.local_addr().expect("an address").port()
+}
+
 #[test]
 fn copies_share_a_port_through_the_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("page"), "kernel").expect("a file");
-    let port = {
-        let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        free.local_addr().expect("an address").port()
-    };
+    let port = free_port();
     let options = ["--kernel", "127.0.0.1", "--port", &port.to_string()];
     let server = userver(folder.path(), &options);
     let start = Instant::now();
     let mut replies = 0;
     while replies < 10 {
-        use std::io::{Read, Write};
         assert!(start.elapsed() < LIMIT, "{replies} replies");
         let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
             std::thread::sleep(Duration::from_millis(10));
@@ -157,4 +160,22 @@ fn copies_share_a_port_through_the_kernel() {
     let said = end(server);
     assert_eq!(requests(&said).iter().sum::<u64>(), 10, "{said}");
     assert_eq!(requests(&said).len(), COPIES, "{said}");
+}
+
+/// One copy listens; the others have perhaps not yet got to their first line.
+#[test]
+fn copies_that_have_just_started_end_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for round in 0..10 {
+        let port = free_port().to_string();
+        let mut server = userver(folder.path(), &["--kernel", "127.0.0.1", "--port", &port]);
+        let mut said = BufReader::new(server.stderr.take().expect("piped"));
+        let mut first = String::new();
+        said.read_line(&mut first).expect("a line");
+        assert!(first.contains("listening"), "{first}");
+        end(server);
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("an end");
+        assert_eq!(requests(&rest).len(), COPIES, "round {round}: {rest}");
+    }
 }

@@ -1,9 +1,10 @@
 //! `userver`: serves the files of a folder through a packet processing engine, or the kernel.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,10 +12,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use dusi::{Sizes, Status, Ual};
-use rustix::process::{Pid, Signal};
 use userver::cache::Cache;
 use userver::epoll::KernelServer;
-use userver::{AcceptPolicy, DynamicPage, Limits, Server, Settings};
+use userver::{AcceptPolicy, DynamicPage, Limits, Server, Settings, Statistics};
 
 /// Longest sleep, and so the interval of checks of the stop flag.
 const NAP: Duration = Duration::from_millis(100);
@@ -74,7 +74,10 @@ fn main() -> Result<()> {
         signal_hook::flag::register(*signal, stop.clone())?;
     }
     let cache = match &arguments.cache {
-        Some(path) => Cache::open(path).context("the other copy's cache")?,
+        Some(path) => {
+            stop_at_end_of_input(&stop);
+            Cache::open(path).context("the other copy's cache")?
+        }
         None => Cache::create(u64::from(arguments.memory) << 20)?,
     };
     if arguments.copies > 1 && arguments.cache.is_none() {
@@ -100,6 +103,9 @@ fn settings(arguments: &Arguments) -> Settings {
 }
 
 /// Starts the copies, and ends them when told to or when one of them has ended.
+///
+/// A copy ends when its standard input does. A signal could come before the copy handles it, and
+/// would kill it; and a copy does not outlive this process, however that ends.
 fn start_copies(arguments: &Arguments, cache: &Cache, stop: &AtomicBool) -> Result<()> {
     use std::os::fd::AsRawFd;
     let shared = format!(
@@ -112,7 +118,8 @@ fn start_copies(arguments: &Arguments, cache: &Cache, stop: &AtomicBool) -> Resu
     let mut copies = Vec::new();
     for _ in 0..arguments.copies {
         let mut command = Command::new(std::env::current_exe()?);
-        copies.push(command.args(&own).arg("--cache").arg(&shared).spawn()?);
+        command.args(&own).arg("--cache").arg(&shared);
+        copies.push(command.stdin(Stdio::piped()).spawn()?);
     }
     let mut first = None;
     while !stop.load(Ordering::Relaxed) && first.is_none() {
@@ -122,24 +129,27 @@ fn start_copies(arguments: &Arguments, cache: &Cache, stop: &AtomicBool) -> Resu
         }
     }
     for copy in &mut copies {
-        end(copy)?;
+        drop(copy.stdin.take());
     }
-    match first {
-        Some(status) if !stop.load(Ordering::Relaxed) => bail!("a copy has ended: {status}"),
-        _ => Ok(()),
+    let mut failed = None;
+    for copy in &mut copies {
+        let status = copy.wait()?;
+        failed = failed.or((!status.success()).then_some(status));
+    }
+    match failed.or(first.filter(|_| !stop.load(Ordering::Relaxed))) {
+        Some(status) => bail!("a copy has ended: {status}"),
+        None => Ok(()),
     }
 }
 
-/// Ends a copy in order.
-fn end(copy: &mut Child) -> Result<()> {
-    if copy.try_wait()?.is_none()
-        && let Some(process) = Pid::from_raw(copy.id().cast_signed())
-    {
-        // If it ends meanwhile that is as well.
-        let _ = rustix::process::kill_process(process, Signal::TERM);
-        copy.wait()?;
-    }
-    Ok(())
+/// Stops a copy when the process that started it says so, or has ended.
+fn stop_at_end_of_input(stop: &Arc<AtomicBool>) {
+    let stop = stop.clone();
+    std::thread::spawn(move || {
+        // An error is an end, too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 fn through_an_engine(
@@ -176,22 +186,14 @@ fn through_an_engine(
         match server.listening() {
             Some(Status::Ok) if !told => {
                 told = true;
-                eprintln!("userver: listening on port {}", arguments.port);
+                say(&format!("listening on port {}", arguments.port));
             }
             Some(Status::Ok) | None => {}
             Some(status) => bail!("port {}: {status:?}", arguments.port),
         }
         server.wait(NAP)?;
     }
-    let done = server.statistics();
-    eprintln!(
-        "userver: {} connections, {} requests, {} given up, {} timed out, {} system calls",
-        done.accepted,
-        done.requests,
-        done.given_up,
-        done.timed_out,
-        server.calls()
-    );
+    say_done(server.statistics(), server.calls());
     Ok(())
 }
 
@@ -200,14 +202,24 @@ fn through_the_kernel(arguments: &Arguments, stop: &AtomicBool) -> Result<()> {
     let at = SocketAddr::new(address, arguments.port);
     let server = KernelServer::new(&arguments.root, at, settings(arguments), arguments.sendfile);
     let mut server = server.with_context(|| format!("listening at {at}"))?;
-    eprintln!("userver: listening at {}", server.address()?);
+    say(&format!("listening at {}", server.address()?));
     while !stop.load(Ordering::Relaxed) {
         server.step(NAP)?;
     }
-    let done = server.statistics();
-    eprintln!(
-        "userver: {} connections, {} requests, {} given up, {} timed out, {} system calls",
-        done.accepted, done.requests, done.given_up, done.timed_out, server.calls
-    );
+    say_done(server.statistics(), server.calls);
     Ok(())
+}
+
+/// Says what a server has done.
+fn say_done(done: Statistics, calls: u64) {
+    say(&format!(
+        "{} connections, {} requests, {} given up, {} timed out, {calls} system calls",
+        done.accepted, done.requests, done.given_up, done.timed_out
+    ));
+}
+
+/// Says a line, with one write: lines of copies do not mix.
+fn say(line: &str) {
+    // Nobody may listen any more.
+    let _ = std::io::stderr().write_all(format!("userver: {line}\n").as_bytes());
 }
