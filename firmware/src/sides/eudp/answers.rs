@@ -1,11 +1,11 @@
-//! What the rows of RDMA ask, answered beforehand.
+//! What rows ask, answered beforehand.
 //!
 //! Where the answers are known, the compiler turns an event's rows into a few branches, and what they do
 //! stands in the code once, behind them.
 
-use frame_pipeline::{Machine, Step, World, rdma};
+use frame_pipeline::{Machine, Step, World, rdma, recv};
 
-/// Answers to what rows ask.
+/// Answers to what the rows of RDMA ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answers {
     /// [`rdma::Condition::BufferPosted`].
@@ -67,4 +67,17 @@ impl World<rdma::Rdma> for Asked {
     fn act(&mut self, action: rdma::Action) {
         self.action = action;
     }
+}
+
+/// A frame that is right, and is RDMA's at once.
+pub(super) struct Good;
+
+impl World<recv::Recv> for Good {
+    #[inline(always)]
+    fn holds(&mut self, condition: recv::Condition) -> bool {
+        matches!(condition, recv::Condition::Good)
+    }
+
+    #[inline(always)]
+    fn act(&mut self, _: recv::Action) {}
 }

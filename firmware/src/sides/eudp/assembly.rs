@@ -112,16 +112,25 @@ pub enum Noted {
     Full,
 }
 
-/// A row, by its NIC address; 0 for none.
+/// A row, by its NIC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assembly(u32);
 
 impl Assembly {
-    /// None.
-    pub const NONE: Assembly = Assembly(0);
-
     /// The first one, whatever its state.
     pub const FIRST: Assembly = Assembly(EUDP_ASSEMBLIES);
+
+    /// Its NIC address.
+    #[inline(always)]
+    pub(super) const fn word(self) -> u32 {
+        self.0
+    }
+
+    /// The one at a NIC address.
+    #[inline(always)]
+    pub(super) const fn of_word(word: u32) -> Assembly {
+        Assembly(word)
+    }
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Assembly> {
@@ -145,9 +154,15 @@ impl Assembly {
     }
 
     /// A row for a datagram of which nothing is known: one that is free, or has not been of use for
-    /// longest; none if all of them have datagrams that come.
+    /// longest; none if all of them have datagrams that come, or are used otherwise.
     #[inline(never)]
-    pub fn take<B: Bus>(bus: &mut B, key: &Key, state: State, now: u32) -> Option<Assembly> {
+    pub fn take<B: Bus>(
+        bus: &mut B,
+        key: &Key,
+        state: State,
+        now: u32,
+        is_used: impl Fn(Assembly) -> bool,
+    ) -> Option<Assembly> {
         let (mut best, mut oldest) = (None, 0);
         for row in Assembly::all() {
             let age = match row.state(bus) {
@@ -155,7 +170,7 @@ impl Assembly {
                 State::Host | State::Spent => row.age(bus, now) + 1,
                 State::Open | State::Failed => continue,
             };
-            if age > oldest {
+            if age > oldest && !is_used(row) {
                 (best, oldest) = (Some(row), age);
             }
         }

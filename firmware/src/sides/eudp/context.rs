@@ -2,11 +2,11 @@
 
 use super::assembly::{Assembly, Key, State};
 use super::completion::Reporter;
-use super::delivery::TRANSFERS;
+use super::delivery::Work;
+use super::each;
 use super::fragment_header::{Fragment, Outcome, VLAN};
 use super::pieces::UDP;
 use super::receiver::Receiver;
-use super::{each, wait_for_writes};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{EndpointWord, Refusal, endpoint_word};
@@ -61,6 +61,7 @@ fn begin<B: Dispatch>(
         ..
     } = fragment.key;
     let now = timer::now(&mut io.bus);
+    let work = &mut receiver.work;
     receiver.knows_fragments = true;
     let endpoint = if fragment.is_first() {
         reporter.find(destination, fragment.destination_port())
@@ -69,7 +70,7 @@ fn begin<B: Dispatch>(
     };
     let Some(endpoint) = endpoint else {
         // If there is no row, its next fragment comes here again.
-        Assembly::take(&mut io.bus, &fragment.key, State::Host, now);
+        take_row(work, &mut io.bus, &fragment.key, State::Host, now);
         return Err(Outcome::Passed);
     };
     if !reporter.has_next(io, endpoint) {
@@ -77,7 +78,7 @@ fn begin<B: Dispatch>(
         io.bus.clear(EventBit::ReceiveComplete);
         return Err(Outcome::Waits);
     }
-    let Some(assembly) = Assembly::take(&mut io.bus, &fragment.key, State::Spent, now) else {
+    let Some(assembly) = take_row(work, &mut io.bus, &fragment.key, State::Spent, now) else {
         receiver.drop_fragment(reporter, io, Refusal::NoContext);
         return Err(Outcome::Taken);
     };
@@ -98,11 +99,19 @@ fn begin<B: Dispatch>(
         // The row has what its slot said.
         queue.finish();
     }
-    if io.has_write_room(TRANSFERS) {
-        return Ok(assembly);
-    }
-    wait_for_writes(io);
-    Err(Outcome::Waits)
+    Ok(assembly)
+}
+
+/// A row for a datagram of which nothing is known: none whose fragments RDMA writes.
+#[inline(never)]
+fn take_row<B: Bus>(
+    work: &Work,
+    bus: &mut B,
+    key: &Key,
+    state: State,
+    now: u32,
+) -> Option<Assembly> {
+    Assembly::take(bus, key, state, now, |row| work.flights.has_part_of(row))
 }
 
 impl Reporter {

@@ -3,7 +3,6 @@
 use super::completion::{Entry, Reporter};
 use super::datagram::{Datagram, HEADERS};
 use super::flight::{DEPTH, Flight, Flights};
-use super::part::Part;
 use super::pieces::Pieces;
 use super::{bump, word};
 use crate::io::IoA;
@@ -56,8 +55,6 @@ pub struct Work {
     pub chunk: u32,
     /// What RECV tells RDMA.
     pub signal: Option<rdma::Event>,
-    /// The fragment that is written, if it is one.
-    pub part: Part,
 }
 
 impl Work {
@@ -75,7 +72,6 @@ impl Work {
         written: 0,
         chunk: 0,
         signal: None,
-        part: Part::NONE,
     };
 
     /// The pieces of the descriptor that was chosen by [`choose_pieces`](Self::choose_pieces).

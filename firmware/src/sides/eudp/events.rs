@@ -110,6 +110,10 @@ fn complete_some<B: Dispatch>(
                     Outcome::Passed => return host_some(receive, reporter, receiver, io),
                     Outcome::Waits => break 'frames,
                     Outcome::Taken => break 'taken,
+                    Outcome::Queued => {
+                        guarded::let_go_with_data(receive, io);
+                        continue 'frames;
+                    }
                 }
             };
             if !reporter.has_next(io, endpoint) {
@@ -161,6 +165,10 @@ fn host_some<B: Dispatch>(
                 guarded::let_go(receive, io, arrived);
                 continue;
             }
+            Outcome::Queued => {
+                guarded::let_go_with_data(receive, io);
+                continue;
+            }
         }
         arrival::passed(receiver, reporter, io);
         let bytes = arrived.length.wrapping_sub(frame::CRC);
@@ -198,10 +206,9 @@ impl Receiver {
     /// The host's memory cannot be written.
     #[inline(never)]
     pub fn failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        if self.work.part.any() {
-            self.part_failed(reporter, io);
-        } else {
-            self.step(rdma::Event::Failed, reporter, io);
+        match self.work.flights.oldest().part() {
+            Some(part) => self.part_failed(part, reporter, io),
+            None => self.step(rdma::Event::Failed, reporter, io),
         }
     }
 }
@@ -316,8 +323,10 @@ fn written_some<B: Dispatch>(
         match io.take_datagram() {
             None => break,
             Some(Err(Failed)) => receiver.failed(reporter, io),
-            Some(Ok(sum)) if receiver.work.part.any() => receiver.part_written(reporter, io, sum),
-            Some(Ok(sum)) => fast_path::written(receiver, reporter, io, sum),
+            Some(Ok(sum)) => match receiver.work.flights.oldest().part() {
+                Some(part) => receiver.part_written(part, reporter, io, sum),
+                None => fast_path::written(receiver, reporter, io, sum),
+            },
         }
     }
     // A frame may have waited for a write descriptor.

@@ -44,7 +44,7 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
         let state = assembly.state(&mut io.bus);
         let age = assembly.age(&mut io.bus, now);
         match state {
-            State::Open if age > PATIENCE && receiver.work.part.assembly != assembly => {
+            State::Open if age > PATIENCE => {
                 let at = word(BlockWord::Refused) + Refusal::Expired as u32;
                 bump(&mut io.bus, at);
                 fail(reporter, io, assembly);

@@ -3,7 +3,7 @@
 //! They take the rows of all, but what these ask for is known here, and nothing is laid down that a
 //! register holds.
 
-use super::answers::Answers;
+use super::answers::{Answers, Good};
 use super::completion::Reporter;
 use super::datagram::HEADERS;
 use super::receiver::{Receiver, Taken, fault};
@@ -11,7 +11,7 @@ use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
-use frame_pipeline::{Step, World, rdma, recv};
+use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::Refusal;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
@@ -98,18 +98,4 @@ pub(super) fn written<B: Dispatch>(
         Some(_) => {}
         None => fault(&mut io.bus),
     }
-}
-
-/// A frame that is right.
-struct Good;
-
-impl World<recv::Recv> for Good {
-    #[inline(always)]
-    fn holds(&mut self, condition: recv::Condition) -> bool {
-        matches!(condition, recv::Condition::Good)
-    }
-
-    /// RDMA takes it at once.
-    #[inline(always)]
-    fn act(&mut self, _: recv::Action) {}
 }

@@ -9,8 +9,8 @@
 //!
 //! The completions of those in front of `completed` are in the channel's queue, too.
 //!
-//! What comes in several pieces, while it arrives, or as a fragment is alone: there is no
-//! [`room`](Flights::room) for another one until it is done.
+//! A fragment is one of them, too: see [`part`](super::part). What comes in several pieces, or while
+//! it arrives, is alone: there is no [`room`](Flights::room) for another one until it is done.
 
 use super::completion::{Completions, Entry};
 use super::datagram::Datagram;
@@ -37,7 +37,7 @@ pub struct Flight {
     pub datagram: Datagram,
     /// Its descriptor's word.
     pub cookie: u32,
-    /// Its descriptor's only segment; zeros if there are several.
+    /// Its descriptor's only segment; zeros if there are several. Of a fragment: its datagram's row.
     pub segment: [u32; 2],
 }
 
@@ -233,10 +233,17 @@ impl Flights {
         self.go_on();
     }
 
-    /// Whether any of them is for an endpoint, or was.
-    pub fn names(&self, endpoint: u32) -> bool {
-        let mut list = self.list.iter();
-        list.any(|flight| flight.datagram.endpoint == endpoint)
+    /// Those that are not done, the oldest first.
+    pub(super) fn each(&self) -> impl Iterator<Item = &Flight> {
+        let mut number = self.done;
+        core::iter::from_fn(move || {
+            if number == self.taken {
+                return None;
+            }
+            let flight = &self.list[(number % DEPTH) as usize];
+            number = number.wrapping_add(1);
+            Some(flight)
+        })
     }
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each is a frame of RECV's and RDMA's: written when it is whole, and summed by the write channel.
-//! Its data goes where it belongs at once. The descriptor is completed when all bytes are there and
-//! the sum of the fragments is right.
+//! Its data goes where it belongs at once, and the next fragment is taken meanwhile. The descriptor
+//! is completed when all bytes are there and the sum of the fragments is right.
 //!
 //! Who gets a datagram is known from its first fragment. If another one comes before that, it is
 //! placed on trial in the memory of the only endpoint that is *connected* to the source
@@ -23,12 +23,12 @@ use super::assembly::{Assembly, Noted};
 use super::completion::Reporter;
 use super::context;
 use super::datagram::{ETHERNET, REACH};
-use super::delivery::TRANSFERS;
 use super::expiry::fail;
 pub use super::fragment_header::Outcome;
 use super::fragment_header::{Fragment, MORE, OFFSET, VLAN};
 use super::part::Part;
 use super::pieces::{IP, UDP};
+use super::placement::Place;
 use super::receiver::Receiver;
 use super::{bump, wait_for_writes, word};
 use crate::io::IoA;
@@ -101,7 +101,7 @@ fn arrived_at<B: Dispatch>(
         return Outcome::Passed;
     }
     // Whosever it is: looking at it twice takes longer than the host may wait.
-    if receiver.is_busy() || !io.has_write_room(TRANSFERS) {
+    if receiver.is_full(io) {
         wait_for_writes(io);
         return Outcome::Waits;
     }
@@ -120,6 +120,11 @@ fn see_to<B: Dispatch>(
     fragment: &Fragment,
     place: (u32, u32),
 ) -> Outcome {
+    if fragment.is_header() && receiver.is_busy() {
+        // What the write channel does for others is done when this one is: there is nothing to write.
+        wait_for_writes(io);
+        return Outcome::Waits;
+    }
     // Most are of the same datagram as the one before.
     let recent = receiver.recent;
     if !recent.is_open_for(&mut io.bus, &fragment.key)
@@ -130,8 +135,7 @@ fn see_to<B: Dispatch>(
             Err(outcome) => return outcome,
         }
     }
-    take(receiver, reporter, io, fragment, place);
-    Outcome::Taken
+    take(receiver, reporter, io, fragment, place)
 }
 
 /// A fragment of the datagram that is put together.
@@ -142,12 +146,18 @@ fn take<B: Dispatch>(
     io: &mut IoA<B>,
     fragment: &Fragment,
     (start, base): (u32, u32),
-) {
+) -> Outcome {
     let assembly = receiver.recent;
     match judge(reporter, &mut io.bus, fragment, assembly) {
         Ok(Noted::New) => {}
-        Ok(_) => return receiver.drop_fragment(reporter, io, Refusal::Duplicate),
-        Err(refusal) => return receiver.give_up(reporter, io, refusal),
+        Ok(_) => {
+            receiver.drop_fragment(reporter, io, Refusal::Duplicate);
+            return Outcome::Taken;
+        }
+        Err(refusal) => {
+            receiver.give_up(reporter, io, refusal);
+            return Outcome::Taken;
+        }
     }
     let bus = &mut io.bus;
     if fragment.is_first() {
@@ -157,26 +167,23 @@ fn take<B: Dispatch>(
         assembly.set_length(bus, length);
     }
     let header = if fragment.is_first() { UDP } else { 0 };
-    let work = &mut receiver.work;
-    work.flights.next().datagram.endpoint = assembly.endpoint(bus);
-    work.flights.stop();
-    work.start = start;
-    work.base = base;
-    work.is_good = true;
-    work.part = Part {
-        assembly,
+    let place = Place {
+        base,
         local: wrapped(base, start + ETHERNET + IP + header),
         at: fragment.from.saturating_sub(UDP),
         bytes: fragment.end - fragment.from - header,
+    };
+    let part = Part {
+        assembly,
         is_last: assembly.is_whole(bus),
     };
-    receiver.hear(recv::Event::Ended, reporter, io);
-    receiver.write_part(reporter, io);
-    if receiver.work.part.bytes == 0 {
+    receiver.write_part(io, part, &place);
+    if place.bytes == 0 {
         // There is nothing to write.
-        receiver.part_written(reporter, io, 0);
-        receiver.work.report(reporter, io);
+        receiver.part_written(part, reporter, io, 0);
+        return Outcome::Taken;
     }
+    Outcome::Queued
 }
 
 /// Notes what the first fragment says.

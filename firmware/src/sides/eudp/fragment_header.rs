@@ -2,7 +2,7 @@
 
 use super::assembly::{Key, PAYLOAD_MAX};
 use super::datagram::{ETHERNET, HEADERS};
-use super::pieces::IP;
+use super::pieces::{IP, UDP};
 use super::sums::{folded, halves};
 use crate::io::IoA;
 use crate::path::receive::frame::CRC;
@@ -26,6 +26,8 @@ pub enum Outcome {
     Waits,
     /// It was seen to.
     Taken,
+    /// It is in the write channel's queue, which frees its room.
+    Queued,
 }
 
 /// What a fragment's headers say.
@@ -105,6 +107,11 @@ impl Fragment {
     /// The destination's port, with the VLAN, if it is the first one.
     pub(super) const fn destination_port(&self) -> u32 {
         self.vlan | self.ports >> 16
+    }
+
+    /// Whether it is a UDP header alone.
+    pub(super) const fn is_header(&self) -> bool {
+        self.end == UDP
     }
 
     /// Whether it has the UDP header.

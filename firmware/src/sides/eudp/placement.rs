@@ -7,11 +7,14 @@
 //! ```
 //!
 //! The rows are those of every frame. A fragment's `Complete` completes the descriptor only if all
-//! bytes are there, and only then its sum is looked at.
+//! bytes are there, and only then its sum is looked at. The write channel works in order, so the
+//! fragments that were taken before are written then.
 
-use super::assembly::State;
+use super::answers::{Answers, Good};
+use super::assembly::{Assembly, State};
 use super::completion::Reporter;
-use super::delivery::{FREES, Work};
+use super::datagram::Datagram;
+use super::delivery::FREES;
 use super::expiry::fail;
 use super::flight::Flight;
 use super::part::Part;
@@ -22,181 +25,181 @@ use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
-use frame_pipeline::{Step, World, rdma};
+use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::{BlockWord, Refusal};
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
+/// Where a fragment's data is, and where it belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Where the receive buffer begins.
+    pub base: u32,
+    /// Where the data begins in it.
+    pub local: u32,
+    /// Where the data belongs in the datagram's.
+    pub at: u32,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
 impl Receiver {
-    /// An event of RDMA that has a fragment.
+    /// A frame has ended well that is a fragment: writes it.
     #[inline(always)]
-    fn step_part<B: Dispatch>(
-        &mut self,
-        event: rdma::Event,
-        reporter: &mut Reporter,
-        io: &mut IoA<B>,
-    ) {
-        let work = &mut self.work;
-        let mut card = Parts { work, reporter, io };
-        if !matches!(self.rdma.step(event, &mut card), Step::Taken(_)) {
+    pub(super) fn write_part<B: Dispatch>(&mut self, io: &mut IoA<B>, part: Part, place: &Place) {
+        let endpoint = part.assembly.endpoint(&mut io.bus);
+        self.work.flights.next().set_part(endpoint, part);
+        let ended = self.recv.step(recv::Event::Ended, &mut Good);
+        let answers = Answers {
+            is_posted: true,
+            ..Answers::NONE
+        };
+        let action = answers.step(&mut self.rdma, rdma::Event::Waiting);
+        self.work.flights.take();
+        queue(part.assembly, io, place);
+        if !matches!((ended, action), (Step::Taken(_), Some(_))) {
             fault(&mut io.bus);
         }
     }
 
-    /// Writes a fragment.
-    #[inline(always)]
-    pub(super) fn write_part<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.step_part(rdma::Event::Waiting, reporter, io);
-    }
-
-    /// The write channel has written a fragment, and summed it.
+    /// The write channel has written the oldest fragment, and summed it.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     pub(super) fn part_written<B: Dispatch>(
         &mut self,
+        part: Part,
         reporter: &mut Reporter,
         io: &mut IoA<B>,
         sum: u32,
     ) {
-        let Part { assembly, .. } = self.work.part;
+        let assembly = part.assembly;
         let bus = &mut io.bus;
-        self.work.data = assembly.add(bus, sum);
-        // Its endpoint may have been closed meanwhile.
-        self.work.part.is_last = self.work.part.is_last && assembly.state(bus) == State::Open;
+        let data = assembly.add(bus, sum);
+        // Its datagram may have been given up meanwhile, or its endpoint closed.
+        let is_last = part.is_last && assembly.state(bus) == State::Open;
+        let answers = Answers {
+            is_right: !is_last || !assembly.from(bus).1 || data == 0xFFFF,
+            are_more: self.work.flights.are_more(),
+            ..Answers::NONE
+        };
         // As it always is: a compiler leaves other states' rows alone.
-        if self.rdma.is_in(rdma::State::CoarseGrainedRdma) {
-            self.step_part(rdma::Event::Written, reporter, io);
+        let action = if self.rdma.is_in(rdma::State::CoarseGrainedRdma) {
+            answers.step(&mut self.rdma, rdma::Event::Written)
         } else {
-            fault(&mut io.bus);
+            None
+        };
+        match action {
+            Some(rdma::Action::Complete) if is_last => {
+                return self.complete_assembly(assembly, reporter, io);
+            }
+            Some(rdma::Action::Complete) => {}
+            Some(rdma::Action::Leave) => give_up(assembly, reporter, io, Refusal::BadSum),
+            _ => fault(bus),
         }
-        self.part_ends();
+        self.work.flights.finish();
     }
 
     /// The host's memory cannot be written.
     #[inline(never)]
-    pub(super) fn part_failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.step_part(rdma::Event::Failed, reporter, io);
-        self.part_ends();
-    }
-
-    #[inline(always)]
-    fn part_ends(&mut self) {
-        self.work.part.clear();
-        if !self.work.is_unreported {
-            self.work.flights.go_on();
+    pub(super) fn part_failed<B: Dispatch>(
+        &mut self,
+        part: Part,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
+        let answers = Answers {
+            are_more: self.work.flights.are_more(),
+            ..Answers::NONE
+        };
+        match answers.step(&mut self.rdma, rdma::Event::Failed) {
+            Some(rdma::Action::Fail) => give_up(part.assembly, reporter, io, Refusal::BadRegion),
+            _ => fault(&mut io.bus),
         }
-    }
-}
-
-/// The card, for a handler's time, while RDMA has a fragment.
-struct Parts<'a, B: Dispatch> {
-    work: &'a mut Work,
-    reporter: &'a mut Reporter,
-    io: &'a mut IoA<B>,
-}
-
-impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
-    #[inline(always)]
-    fn holds(&mut self, condition: rdma::Condition) -> bool {
-        match condition {
-            rdma::Condition::BufferPosted => true,
-            rdma::Condition::Sumless
-            | rdma::Condition::Completed
-            | rdma::Condition::EnoughHere
-            | rdma::Condition::MoreQueued => false,
-            rdma::Condition::SumRight => {
-                let Part {
-                    assembly, is_last, ..
-                } = self.work.part;
-                !is_last || !assembly.from(&mut self.io.bus).1 || self.work.data == 0xFFFF
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn act(&mut self, action: rdma::Action) {
-        match action {
-            rdma::Action::WriteWhole => self.write(),
-            rdma::Action::Complete if self.work.part.is_last => self.complete(),
-            rdma::Action::Leave => self.give_up(Refusal::BadSum),
-            rdma::Action::Fail => self.give_up(Refusal::BadRegion),
-            _ => {}
-        }
-    }
-}
-
-impl<B: Dispatch> Parts<'_, B> {
-    /// Queues the transfers of the fragment's data, into the pieces where it belongs.
-    #[inline(always)]
-    fn write(&mut self) {
-        let Part {
-            assembly,
-            mut local,
-            at: mut skip,
-            bytes: mut left,
-            ..
-        } = self.work.part;
-        let io = &mut *self.io;
-        let mut state = io.states.data & !FREES | Sum::ON | Sum::BEGINS;
-        let mut number = 0;
-        while left != 0
-            && let Some((host, there)) = assembly.piece(&mut io.bus, number)
-        {
-            number += 1;
-            if skip >= there {
-                skip -= there;
-                continue;
-            }
-            let bytes = left.min(there - skip);
-            left -= bytes;
-            let mut transfer = Transfer {
-                host: host.plus(skip),
-                local,
-                length: bytes,
-                state,
-                note: WriteNote::DATAGRAM_PIECE.word(),
-            };
-            skip = 0;
-            state &= !Sum::BEGINS;
-            local = wrapped(self.work.base, local + bytes);
-            if left == 0 {
-                transfer.state |= Sum::STORED;
-                transfer.note = WriteNote::DATAGRAM.word();
-                io.write_ring.store_sum(&mut io.bus);
-                io.put_awaited(&transfer);
-            } else {
-                io.write_ring.put(&mut io.bus, &transfer);
-            }
-        }
+        self.work.flights.finish();
     }
 
     /// All of the datagram is there.
     #[inline(never)]
-    fn complete(&mut self) {
-        let Part { assembly, .. } = self.work.part;
-        let bus = &mut self.io.bus;
+    fn complete_assembly<B: Dispatch>(
+        &mut self,
+        assembly: Assembly,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
+        let bus = &mut io.bus;
         let (port, is_summed) = assembly.from(bus);
-        let Flight {
-            datagram, cookie, ..
-        } = self.work.flights.next();
-        datagram.length = assembly.length(bus).unwrap_or(UDP) - UDP;
-        datagram.is_summed = is_summed;
-        datagram.is_right = true;
-        datagram.address = assembly.source(bus);
-        datagram.port = port;
-        *cookie = assembly.cookie(bus);
+        *self.work.flights.oldest() = Flight {
+            datagram: Datagram {
+                endpoint: assembly.endpoint(bus),
+                length: assembly.length(bus).unwrap_or(UDP) - UDP,
+                sum: 0,
+                is_summed,
+                is_right: true,
+                address: assembly.source(bus),
+                port,
+            },
+            cookie: assembly.cookie(bus),
+            segment: [0; 2],
+        };
         assembly.enter(bus, State::Spent);
-        self.work.flights.take_alone();
         self.work.is_unreported = true;
+        self.work.report(reporter, io);
     }
+}
 
-    /// The sum is wrong, or the memory cannot be written.
-    #[inline(never)]
-    fn give_up(&mut self, refusal: Refusal) {
-        bump(&mut self.io.bus, word(BlockWord::Refused) + refusal as u32);
-        let Part { assembly, .. } = self.work.part;
-        if assembly.state(&mut self.io.bus) == State::Open {
-            fail(self.reporter, self.io, assembly);
+/// Queues the transfers of a fragment's data, into the pieces where it belongs. The last one frees
+/// the frame's room, and all in front of it.
+#[inline(always)]
+fn queue<B: Dispatch>(assembly: Assembly, io: &mut IoA<B>, place: &Place) {
+    let Place {
+        base,
+        mut local,
+        at: mut skip,
+        bytes: mut left,
+    } = *place;
+    let mut state = io.states.data & !FREES | Sum::ON | Sum::BEGINS;
+    let mut number = 0;
+    while left != 0
+        && let Some((host, there)) = assembly.piece(&mut io.bus, number)
+    {
+        number += 1;
+        if skip >= there {
+            skip -= there;
+            continue;
         }
+        let bytes = left.min(there - skip);
+        left -= bytes;
+        let mut transfer = Transfer {
+            host: host.plus(skip),
+            local,
+            length: bytes,
+            state,
+            note: WriteNote::DATAGRAM_PIECE.word(),
+        };
+        skip = 0;
+        state &= !Sum::BEGINS;
+        local = wrapped(base, local + bytes);
+        if left == 0 {
+            transfer.state |= Sum::STORED | io.states.data & FREES;
+            transfer.note = WriteNote::DATAGRAM.word();
+            io.write_ring.store_sum(&mut io.bus);
+            io.put_awaited(&transfer);
+        } else {
+            io.write_ring.put(&mut io.bus, &transfer);
+        }
+    }
+}
+
+/// A fragment's sum is wrong, or its memory cannot be written: its datagram is given up.
+#[inline(never)]
+fn give_up<B: Dispatch>(
+    assembly: Assembly,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    refusal: Refusal,
+) {
+    bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
+    if assembly.state(&mut io.bus) == State::Open {
+        fail(reporter, io, assembly);
     }
 }

@@ -11,8 +11,8 @@
 //!       ── RECV: Begun, Grown ──► RDMA: Opened, More ──►      [`arrival`](super::arrival)
 //! ```
 //!
-//! RDMA may have four whole datagrams: while the write channel works on one, CPU A takes the next. What
-//! comes in fragments, into several pieces of memory, or while it arrives, is alone.
+//! RDMA may have four whole datagrams or fragments: while the write channel works on one, CPU A takes
+//! the next. A datagram for several pieces of memory, or that is written while it arrives, is alone.
 
 use super::answers::Answers;
 use super::assembly::Assembly;
@@ -79,9 +79,10 @@ impl Receiver {
         }
     }
 
-    /// Whether a datagram in RDMA is an endpoint's. It may say so of one that was there before.
+    /// Whether RDMA has a datagram of an endpoint's.
     pub fn works_for(&self, endpoint: u32) -> bool {
-        self.is_busy() && self.work.flights.names(endpoint)
+        let mut flights = self.work.flights.each();
+        flights.any(|flight| flight.endpoint() == endpoint)
     }
 
     /// Whether RDMA has a datagram.

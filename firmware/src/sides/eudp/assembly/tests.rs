@@ -16,7 +16,7 @@ fn key(identification: u32) -> Key {
 }
 
 fn open(bus: &mut Words, identification: u32, now: u32) -> Option<Assembly> {
-    let row = Assembly::take(bus, &key(identification), State::Open, now)?;
+    let row = Assembly::take(bus, &key(identification), State::Open, now, |_| false)?;
     row.begin(bus, 3, 4, &Pieces::NONE);
     Some(row)
 }
