@@ -6,6 +6,7 @@ mod explore;
 mod faults;
 mod flowing;
 mod fragments;
+mod in_line;
 mod linux;
 mod margin;
 mod page;

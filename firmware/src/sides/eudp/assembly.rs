@@ -300,6 +300,25 @@ impl Assembly {
         sum
     }
 
+    /// The length and where the data behind `end` goes, if all in front of that is there, and it has
+    /// one piece of memory and a known length.
+    pub(super) fn in_line<B: Bus>(self, bus: &mut B, end: u32) -> Option<(u32, HostAddress)> {
+        let length = self.length(bus)?;
+        let is_in_line = end < length
+            && self.get(bus, Row::Pieces) == 1
+            && self.get(bus, Row::Runs) == 1
+            && run(bus, self.0 + RUN_LIST, 0) == (0, units(end));
+        let (host, _) = self.piece(bus, 0).filter(|_| is_in_line)?;
+        Some((length, host.plus(end - UDP)))
+    }
+
+    /// The same as [`fill`](Self::fill) where all was there up to a fragment that ends at `end`.
+    #[inline(always)]
+    pub(super) fn grow<B: Bus>(self, bus: &mut B, end: u32) {
+        bus.store(self.0 + RUN_LIST, units(end));
+        self.set(bus, Row::Reach, end);
+    }
+
     /// The same as [`fill`](Self::fill) if all that is there ends at `from`; `false` if not.
     #[inline(always)]
     pub fn extend<B: Bus>(self, bus: &mut B, from: u32, end: u32) -> bool {

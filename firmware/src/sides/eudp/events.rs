@@ -97,15 +97,17 @@ fn complete_some<B: Dispatch>(
                     End::Passed => continue 'frames,
                 }
             }
+            if !guarded::is_own(io, &arrived, HEADERS) {
+                return host_some(receive, reporter, receiver, io);
+            }
             let start = arrived.start;
-            let endpoint = if guarded::is_own(io, &arrived, HEADERS) {
-                let datagram = &mut receiver.work.flights.next().datagram;
-                let bytes = arrived.length.wrapping_sub(frame::CRC);
-                datagram.take(reporter, &mut io.bus, start, bytes, base)
-            } else {
-                None
-            };
-            let Some(endpoint) = endpoint else {
+            let datagram = &mut receiver.work.flights.next().datagram;
+            let bytes = arrived.length.wrapping_sub(frame::CRC);
+            let Some(endpoint) = datagram.take(reporter, &mut io.bus, start, bytes, base) else {
+                if receiver.take_predicted(io, &arrived, base) {
+                    guarded::let_go_with_data(receive, io);
+                    continue 'frames;
+                }
                 match fragment::arrived(receiver, reporter, io, &arrived, (base, 0)) {
                     Outcome::Passed => return host_some(receive, reporter, receiver, io),
                     Outcome::Waits => break 'frames,

@@ -13,6 +13,7 @@ use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
 use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::Refusal;
+use tigon2_chip::HostAddress;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
@@ -41,16 +42,7 @@ pub(super) fn take<B: Dispatch>(
             ..Answers::NONE
         };
         let action = answers.step(&mut receiver.rdma, rdma::Event::Waiting);
-        // The transfer frees the frame's room, and all in front of it.
-        io.write_ring.store_sum(&mut io.bus);
-        let transfer = Transfer {
-            host,
-            local: wrapped(base, start + HEADERS),
-            length,
-            state: io.states.data | Sum::ON | Sum::BEGINS | Sum::STORED,
-            note: WriteNote::DATAGRAM.word(),
-        };
-        io.put_awaited(&transfer);
+        write(io, host, wrapped(base, start + HEADERS), length);
         let flights = &mut receiver.work.flights;
         if action == Some(rdma::Action::WriteWholeAndComplete) {
             flights.complete(queue, io, WriteNote::COMPLETION);
@@ -63,6 +55,21 @@ pub(super) fn take<B: Dispatch>(
         return Taken::Queued;
     }
     receiver.take_slowly(reporter, io, (start, base))
+}
+
+/// Queues all data of a frame, which lies at `local` in the receive buffer. The transfer frees the
+/// frame's room, and all in front of it.
+#[inline(always)]
+pub(super) fn write<B: Dispatch>(io: &mut IoA<B>, host: HostAddress, local: u32, length: u32) {
+    io.write_ring.store_sum(&mut io.bus);
+    let transfer = Transfer {
+        host,
+        local,
+        length,
+        state: io.states.data | Sum::ON | Sum::BEGINS | Sum::STORED,
+        note: WriteNote::DATAGRAM.word(),
+    };
+    io.put_awaited(&transfer);
 }
 
 /// The write channel has written what it had of the oldest datagram, and summed it.

@@ -111,7 +111,6 @@ fn arrived_at<B: Dispatch>(
     see_to(receiver, reporter, io, &fragment, (frame.start, base))
 }
 
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn see_to<B: Dispatch>(
     receiver: &mut Receiver,
@@ -127,15 +126,22 @@ fn see_to<B: Dispatch>(
     }
     // Most are of the same datagram as the one before.
     let recent = receiver.recent;
-    if !recent.is_open_for(&mut io.bus, &fragment.key)
-        || reporter.vlan_of(recent.endpoint(&mut io.bus)) != fragment.vlan
-    {
+    let is_recent = recent.is_open_for(&mut io.bus, &fragment.key)
+        && reporter.vlan_of(recent.endpoint(&mut io.bus)) == fragment.vlan;
+    if !is_recent {
         match context::find(receiver, reporter, io, fragment) {
             Ok(assembly) => receiver.recent = assembly,
             Err(outcome) => return outcome,
         }
     }
-    take(receiver, reporter, io, fragment, place)
+    let assembly = receiver.recent;
+    receiver.predicted.forget(assembly);
+    let outcome = take(receiver, reporter, io, fragment, place);
+    if is_recent || fragment.is_first() {
+        let predicted = &mut receiver.predicted;
+        predicted.expect(&mut io.bus, assembly, fragment, place.0);
+    }
+    outcome
 }
 
 /// A fragment of the datagram that is put together.

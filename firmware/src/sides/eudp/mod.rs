@@ -23,6 +23,7 @@
 //! | [`arrival`], [`chunk`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`fragment`], [`fragment_header`], [`context`], [`part`] | datagrams that are put together in a process's memory | A |
+//! | [`predicted`] | fragments that come one behind the other | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
@@ -67,6 +68,7 @@ pub mod machines;
 pub mod part;
 pub mod pieces;
 pub mod placement;
+mod predicted;
 pub mod pulled;
 pub mod pulls;
 pub mod queue;

@@ -16,6 +16,7 @@ use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::FREES;
 use super::expiry::fail;
+use super::fast_path;
 use super::flight::Flight;
 use super::part::Part;
 use super::pieces::UDP;
@@ -29,6 +30,7 @@ use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::{BlockWord, Refusal};
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
 
 /// Where a fragment's data is, and where it belongs.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,32 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn write_part<B: Dispatch>(&mut self, io: &mut IoA<B>, part: Part, place: &Place) {
         let endpoint = part.assembly.endpoint(&mut io.bus);
+        self.begin_part(endpoint, part, io);
+        queue(part.assembly, io, place);
+    }
+
+    /// Takes the oldest frame, which is for this card's own address, if it is the fragment that is
+    /// next in line. Returns whether it is in the write channel's queue, which has room.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+    #[inline(never)]
+    pub(super) fn take_predicted<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        frame: &ReceivedFrame,
+        base: u32,
+    ) -> bool {
+        let Some(taken) = self.predicted.take(&mut io.bus, frame) else {
+            return false;
+        };
+        self.recent = taken.part.assembly;
+        self.begin_part(taken.endpoint, taken.part, io);
+        fast_path::write(io, taken.host, wrapped(base, taken.local), taken.bytes);
+        true
+    }
+
+    /// RECV and RDMA hear of a frame that is a fragment for an endpoint. Its transfers come next.
+    #[inline(always)]
+    fn begin_part<B: Dispatch>(&mut self, endpoint: u32, part: Part, io: &mut IoA<B>) {
         self.work.flights.next().set_part(endpoint, part);
         let ended = self.recv.step(recv::Event::Ended, &mut Good);
         let answers = Answers {
@@ -56,14 +84,13 @@ impl Receiver {
         };
         let action = answers.step(&mut self.rdma, rdma::Event::Waiting);
         self.work.flights.take();
-        queue(part.assembly, io, place);
         if !matches!((ended, action), (Step::Taken(_), Some(_))) {
             fault(&mut io.bus);
         }
     }
 
     /// The write channel has written the oldest fragment, and summed it.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     pub(super) fn part_written<B: Dispatch>(
         &mut self,
@@ -190,7 +217,8 @@ fn queue<B: Dispatch>(assembly: Assembly, io: &mut IoA<B>, place: &Place) {
     }
 }
 
-/// A fragment's sum is wrong, or its memory cannot be written: its datagram is given up.
+/// A fragment's sum is wrong, or its memory cannot be written: its datagram is given up, unless it
+/// was before.
 #[inline(never)]
 fn give_up<B: Dispatch>(
     assembly: Assembly,
@@ -198,8 +226,8 @@ fn give_up<B: Dispatch>(
     io: &mut IoA<B>,
     refusal: Refusal,
 ) {
-    bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
     if assembly.state(&mut io.bus) == State::Open {
+        bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
         fail(reporter, io, assembly);
     }
 }

@@ -19,6 +19,7 @@ use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{CHOICE, Card, Work};
+use super::predicted::Predicted;
 use super::{bump, word};
 use crate::io::IoA;
 use frame_pipeline::{Machine, Step, World, rdma, recv};
@@ -61,6 +62,8 @@ pub struct Receiver {
     pub(super) waits: bool,
     /// The row of the last fragment's datagram.
     pub(super) recent: Assembly,
+    /// The fragment that is next in line.
+    pub(super) predicted: Predicted,
     /// Whether any datagram is known of which fragments came.
     pub(super) knows_fragments: bool,
 }
@@ -75,6 +78,7 @@ impl Receiver {
             arrival: Arrival::NONE,
             waits: false,
             recent: Assembly::FIRST,
+            predicted: Predicted::NONE,
             knows_fragments: false,
         }
     }
