@@ -165,10 +165,14 @@ impl Assembly {
     ) -> Option<Assembly> {
         let (mut best, mut oldest) = (None, 0);
         for row in Assembly::all() {
-            let age = match row.state(bus) {
-                State::Free => UNKNOWN,
-                State::Host | State::Spent => row.age(bus, now) + 1,
-                State::Open | State::Failed => continue,
+            // From SRAM: no more than it takes, and no call.
+            let found = row.get(bus, Row::State);
+            let age = if found == State::Free as u32 {
+                UNKNOWN
+            } else if found == State::Host as u32 || found == State::Spent as u32 {
+                row.age(bus, now) + 1
+            } else {
+                continue;
             };
             if age > oldest && !is_used(row) {
                 (best, oldest) = (Some(row), age);
@@ -241,6 +245,7 @@ impl Assembly {
     }
 
     /// Microseconds since its first fragment came.
+    #[inline(always)]
     pub fn age<B: Bus>(self, bus: &mut B, now: u32) -> u32 {
         now.wrapping_sub(self.get(bus, Row::Begun)) & UNKNOWN >> 1
     }
