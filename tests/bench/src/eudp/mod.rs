@@ -39,10 +39,11 @@ const SIZES: [(usize, u32); 6] = [
 ];
 const QUICK_SIZES: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
 /// Those that are streamed.
-pub const STREAMS: [(usize, u32); 5] = [
+pub const STREAMS: [(usize, u32); 6] = [
     (18, 1500),
     (400, 1500),
     (1472, 1500),
+    (4000, 1500),
     (8972, 9000),
     (32_768, 1500),
 ];
