@@ -16,8 +16,9 @@
 //! ([`EndpointWord::Connected`]). If there is none, all of that datagram's fragments go to the host,
 //! whose kernel puts them together.
 //!
-//! What each fragment needs is in CPU A's pad while endpoints are open. What a datagram needs once,
-//! [`context`], is in SRAM.
+//! The fragment that is next in line does not come here: see [`predicted`](super::predicted). While
+//! endpoints are open CPU A's pad has the code for that one, and what reads the headers of others. The
+//! rest is in SRAM, as is what a datagram needs once: [`context`].
 
 use super::assembly::{Assembly, Noted};
 use super::completion::Reporter;
@@ -120,7 +121,7 @@ fn see_to<B: Dispatch>(
     place: (u32, u32),
 ) -> Outcome {
     if fragment.is_header() && receiver.is_busy() {
-        // What the write channel does for others is done when this one is: there is nothing to write.
+        // It has nothing to write, and is done at once: no other may be in front of it.
         wait_for_writes(io);
         return Outcome::Waits;
     }

@@ -40,7 +40,7 @@ pub struct Predicted {
     place: u32,
     /// Bytes of the IP payload.
     length: u32,
-    /// The words of the header of which all of a half is known, or both halves are.
+    /// Words of its headers that are known, or half of which is.
     words: [u32; 5],
     /// The sum of what is known of the IP header.
     sum: u32,
