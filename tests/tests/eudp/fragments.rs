@@ -12,12 +12,6 @@ fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 1500)
 }
 
-fn send(card: &mut Card, frames: &[Vec<u8>]) {
-    for frame in frames {
-        card.stage.engine.send(frame);
-    }
-}
-
 /// Random numbers below a bound, the same in each run.
 fn random(seed: u32) -> impl FnMut(usize) -> usize {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
@@ -56,7 +50,7 @@ fn a_long_datagram_is_put_together_in_the_memory_that_was_lent_for_it() {
             let sent = bytes(number, *length);
             card.post(8192, 65_507, number);
             let frames = card.fragments((number as u16, PORT), &sent, most);
-            send(&mut card, &frames);
+            card.arrive(&frames);
             assert_eq!(card.completion(), Card::received(number, *length, true));
             assert!(card.memory(8192, *length) == sent, "{length} bytes");
         }
@@ -86,10 +80,10 @@ fn datagrams_that_come_at_the_same_time_do_not_disturb_each_other() {
     let second = card.fragments((8, PORT), &sent[1], 512);
     let whole = card.inbound(PORT, &sent[2]);
     card.stage.engine.send(&first[0]);
-    send(&mut card, &second[..4]);
+    card.arrive(&second[..4]);
     card.stage.engine.send(&whole);
-    send(&mut card, &first[1..]);
-    send(&mut card, &second[4..]);
+    card.arrive(&first[1..]);
+    card.arrive(&second[4..]);
     assert_eq!(card.completion(), Card::received(2, 1000, true));
     assert_eq!(card.completion(), Card::received(0, 4001, true));
     assert_eq!(card.completion(), Card::received(1, 4999, true));
@@ -117,7 +111,7 @@ fn fragments_come_in_any_order() {
         let place = random(frames.len());
         frames.insert(place, again);
         card.post(4096, 16_384, number);
-        send(&mut card, &frames);
+        card.arrive(&frames);
         assert_eq!(card.completion(), Card::received(number, length, true));
         assert!(
             card.memory(4096, length) == sent,
@@ -171,14 +165,14 @@ fn fragments_that_overlap_are_refused() {
     let frames = card.fragments((1, PORT), &sent, MOST);
     let over = card.fragment(1, MOST - 8, &[0x66; 64], true);
     card.post(0, 8192, 1);
-    send(&mut card, &[frames[0].clone(), over]);
+    card.arrive(&[frames[0].clone(), over]);
     incomplete(1, card.completion());
     // What comes of it afterwards is nothing.
     card.post(0, 8192, 2);
-    send(&mut card, &frames[1..]);
+    card.arrive(&frames[1..]);
     assert!(card.rests());
     let frames = card.fragments((2, PORT), &sent, MOST);
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert_eq!(card.completion(), Card::received(2, 4000, true));
     assert!(card.memory(0, 4000) == sent);
     let seen = Refusals {
@@ -202,27 +196,27 @@ fn datagrams_that_do_not_fit_are_counted_by_reason() {
     };
     // No buffer.
     let frames = card.fragments((next(), PORT), &sent, MOST);
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert!(card.rests());
     seen.no_buffer += 1;
     assert_eq!(card.refusals(), seen);
     // One that is too short, as the first fragment says: it stays posted.
     card.post(0, 2999, 1);
     let frames = card.fragments((next(), PORT), &sent, MOST);
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert!(card.rests());
     seen.bad_region += 1;
     assert_eq!(card.refusals(), seen);
     // The same as the last one says, when some were placed.
     let frames = card.fragments((next(), PORT), &sent, MOST);
-    send(&mut card, &[frames[1].clone(), frames[2].clone()]);
+    card.arrive(&[frames[1].clone(), frames[2].clone()]);
     incomplete(1, card.completion());
     seen.bad_region += 1;
     // A wrong sum.
     card.post(0, 4096, 2);
     let mut frames = card.fragments((next(), PORT), &sent, MOST);
     frames[1][700] ^= 1;
-    send(&mut card, &frames);
+    card.arrive(&frames);
     incomplete(2, card.completion());
     seen.bad_sum += 1;
     // The last fragment ends elsewhere than the UDP header says.
@@ -230,13 +224,13 @@ fn datagrams_that_do_not_fit_are_counted_by_reason() {
     let identification = next();
     let frames = card.fragments((identification, PORT), &sent, MOST);
     let short = card.fragment(identification, 2 * MOST, &[1; 16], false);
-    send(&mut card, &[frames[0].clone(), short]);
+    card.arrive(&[frames[0].clone(), short]);
     incomplete(3, card.completion());
     seen.bad_header += 1;
     // It is for another port.
     card.post(0, 4096, 4);
     let frames = card.fragments((next(), PORT + 1), &sent, MOST);
-    send(&mut card, &[frames[2].clone(), frames[0].clone()]);
+    card.arrive(&[frames[2].clone(), frames[0].clone()]);
     incomplete(4, card.completion());
     seen.misplaced += 1;
     // More gaps than there is room for.
@@ -266,7 +260,7 @@ fn what_does_not_become_whole_is_given_up() {
     for frames in &all {
         card.stage.engine.send(&frames[0]);
     }
-    send(&mut card, &all[0][1..]);
+    card.arrive(&all[0][1..]);
     assert_eq!(card.completion(), Card::received(0, 3000, true));
     let mut seen = Refusals {
         no_context: 1,
@@ -274,7 +268,7 @@ fn what_does_not_become_whole_is_given_up() {
     };
     assert_eq!(card.refusals(), seen);
     card.stage.engine.pass(Duration::from_millis(150));
-    send(&mut card, &all[1][1..]);
+    card.arrive(&all[1][1..]);
     assert_eq!(card.completion(), Card::received(1, 3000, true));
     assert!(card.rests());
     card.stage.engine.pass(Duration::from_millis(60));
@@ -285,7 +279,7 @@ fn what_does_not_become_whole_is_given_up() {
     assert_eq!(card.refusals(), seen);
     // The last buffer is there for the next one.
     let frames = card.fragments((20, PORT), &sent, MOST);
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert_eq!(card.completion(), Card::received(8, 3000, true));
     assert!(card.memory(4096 * 8, 3000) == sent);
     card.follow();
@@ -306,7 +300,7 @@ fn a_datagram_of_the_kernels_comes_whole_to_the_host() {
     for number in 0..3 {
         all.extend([&other, &late, &ours].map(|frames| frames[number].clone()));
     }
-    send(&mut card, &all);
+    card.arrive(&all);
     assert_eq!(card.completion(), Card::received(1, 4000, true));
     assert!(card.memory(0, 4000) == sent);
     let host: Vec<_> = (0..3)
@@ -335,7 +329,7 @@ fn closing_gives_up_what_has_begun() {
     );
     card.eudp.close(&mut lent, old).expect("it closes");
     card.memory.write_bytes(0, &[0; 4096]).expect("it fits");
-    send(&mut card, &frames[1..]);
+    card.arrive(&frames[1..]);
     assert!(card.rests());
     assert!(card.memory(0, 4096).iter().all(|byte| *byte == 0));
     assert_eq!(card.refusals(), Refusals::default());

@@ -1,12 +1,10 @@
 //! Fragments that come one behind the other, and are in the write channel's queue together.
 
 use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, Completion, CutThrough, Refusals, Region, Segment, Status};
-use host_driver::nic::EndpointCard;
-use integration_tests::{Engine, Sim};
+use eudp::{Checksum, Completion, CutThrough, Refusals, Segment, Status};
+use integration_tests::Engine;
 use smoltcp::wire::Ipv4Packet;
 use std::time::Duration;
-use tigon2_sim::timing::Parameters;
 
 /// Bytes of the IP payload in a frame of an MTU of 1500.
 const MOST: usize = 1480;
@@ -21,18 +19,7 @@ fn card() -> Card {
 
 /// A card on a bus that stalls before each write, so that its queue fills.
 fn slow_card() -> Card {
-    let parameters = Parameters {
-        pci_wr: Parameters::default().pci_wr + 600,
-        ..Parameters::default()
-    };
-    let sim = Sim::timed_by(parameters, 1);
-    Card::on(sim, CutThrough::OfBus, Checksum::None, 1500)
-}
-
-fn send(card: &mut Card, frames: &[Vec<u8>]) {
-    for frame in frames {
-        card.stage.engine.send(frame);
-    }
+    Card::stalling(600)
 }
 
 /// A received datagram's buffer and what became of it.
@@ -131,7 +118,7 @@ fn a_frame_that_is_not_the_next_fragment_is_found_out() {
         let mut frames = card.fragments((number as u16 * 2, PORT), &sent, MOST);
         let wrong = forged(&frames[2], change);
         frames.insert(2, wrong);
-        send(&mut card, &frames);
+        card.arrive(&frames);
         assert_eq!(
             card.completion(),
             Card::received(number, 5000, true),
@@ -146,7 +133,7 @@ fn a_frame_that_is_not_the_next_fragment_is_found_out() {
     let mut wrong = forged(&frames[2], |_| ());
     wrong[ETHERNET + 11] ^= 1;
     frames.insert(2, wrong);
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert_eq!(card.completion(), Card::received(77, 5000, true));
     assert!(card.memory(0, 5000) == sent);
     assert_eq!(card.refusals(), Refusals::default());
@@ -166,7 +153,7 @@ fn the_next_fragment_must_end_where_the_datagram_does() {
         card.post(0, BUFFER, number);
         let frames = card.fragments((number as u16, PORT), &sent, MOST);
         let last = card.fragment(number as u16, 2 * MOST, &vec![7; length], more);
-        send(&mut card, &[frames[0].clone(), frames[1].clone(), last]);
+        card.arrive(&[frames[0].clone(), frames[1].clone(), last]);
         assert_eq!(
             ended(&mut card),
             (number, Status::Incomplete),
@@ -190,7 +177,7 @@ fn fragments_may_differ_in_what_does_not_count() {
         frame[ETHERNET + at] ^= 4;
         Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
     }
-    send(&mut card, &frames);
+    card.arrive(&frames);
     assert_eq!(card.completion(), Card::received(1, 5000, true));
     assert!(card.memory(0, 5000) == sent);
     assert_eq!(card.refusals(), Refusals::default());
@@ -204,13 +191,13 @@ fn the_next_fragment_of_what_was_given_up_is_dropped() {
     let mut card = card();
     card.post(0, BUFFER, 1);
     let frames = card.fragments((1, PORT), &bytes(1, 5000), MOST);
-    send(&mut card, &frames[..2]);
+    card.arrive(&frames[..2]);
     card.stage.engine.pass(Duration::from_micros(200_500));
     assert_eq!(ended(&mut card), (1, Status::Incomplete));
     card.memory
         .write_bytes(0, &[0; BUFFER as usize])
         .expect("it fits");
-    send(&mut card, &frames[2..]);
+    card.arrive(&frames[2..]);
     assert!(card.rests());
     assert!(
         card.memory(0, BUFFER as usize)
@@ -226,15 +213,6 @@ fn lend(card: &mut Card, pieces: &[Segment], cookie: u32) {
         .expect("it is posted");
 }
 
-/// Memory that an endpoint knows but that is gone.
-fn gone(card: &mut Card) -> Region {
-    let mut lent = EndpointCard(&mut card.stage.nic);
-    let memory = eudp::Card::allocate(&mut lent, BUFFER as usize).expect("memory");
-    let region = card.eudp.register(&mut lent, &mut card.endpoint, &memory);
-    card.stage.engine.machine().lock().unmap(&memory);
-    region.expect("a region")
-}
-
 /// More than the receive buffer has room for, in pieces of memory that lie apart.
 #[test]
 fn long_datagrams_go_into_pieces_that_lie_apart() {
@@ -245,7 +223,7 @@ fn long_datagrams_go_into_pieces_that_lie_apart() {
         lend(&mut card, &pieces, number);
         let sent = bytes(number, 65_507);
         let frames = card.fragments((number as u16, PORT), &sent, MOST);
-        send(&mut card, &frames);
+        card.arrive(&frames);
         assert_eq!(card.completion(), Card::received(number, 65_507, true));
         let there = places.map(|(at, length)| card.memory(at as usize, length as usize));
         assert!(there.concat() == sent, "datagram {number}");
@@ -272,7 +250,7 @@ fn a_header_alone_waits_for_its_turn() {
             card.fragment(7, 1208, &payload[1208..], false),
         ];
         card.stage.engine.send(&whole);
-        send(&mut card, &parts);
+        card.arrive(&parts);
         assert_eq!(card.completion(), Card::received(0, 1400, true));
         assert_eq!(card.completion(), Card::received(1, 2000, true));
         for (at, sent) in [0, BUFFER as usize].into_iter().zip(&sent) {
@@ -290,7 +268,7 @@ fn a_datagram_is_given_up_once() {
     for cookie in 0..4 {
         card.post(cookie * BUFFER, BUFFER, cookie);
     }
-    let gone = gone(&mut card).segment(0, 400);
+    let gone = card.gone(BUFFER).0.segment(0, 400);
     let there = card.region.segment(4 * BUFFER, 4000);
     lend(&mut card, &[gone, there], 4);
     card.post(5 * BUFFER, BUFFER, 5);
@@ -304,7 +282,7 @@ fn a_datagram_is_given_up_once() {
         let mut frames = card.fragments((number, PORT), &bytes(u32::from(number), 1592), 400);
         // No checksum.
         frames[0][ETHERNET + 26..ETHERNET + 28].fill(0);
-        send(&mut card, &frames);
+        card.arrive(&frames);
     }
     for number in 0..4 {
         assert_eq!(card.completion(), Card::received(number, 1400, true));
@@ -324,7 +302,7 @@ fn a_row_is_not_used_again_while_its_fragments_are_written() {
     for cookie in 0..7 {
         card.post(cookie * BUFFER, BUFFER, cookie);
     }
-    let gone = gone(&mut card).segment(0, 900);
+    let gone = card.gone(BUFFER).0.segment(0, 900);
     let there = card.region.segment(8 * BUFFER, BUFFER);
     lend(&mut card, &[gone, there], 7);
     card.post(9 * BUFFER, BUFFER, 8);
@@ -335,11 +313,11 @@ fn a_row_is_not_used_again_while_its_fragments_are_written() {
     }
     card.stage.engine.pass(Duration::from_micros(500));
     let lost = card.fragments((7, PORT), &bytes(7, 4000), 1000);
-    send(&mut card, &lost[..4]);
+    card.arrive(&lost[..4]);
     // One of these comes when the first write has failed and the others have not ended.
     for number in 8..40 {
         let frames = card.fragments((number, PORT), &bytes(8, 100), 64);
-        send(&mut card, &frames);
+        card.arrive(&frames);
     }
     assert_eq!(ended(&mut card), (7, Status::Incomplete));
     assert_eq!(card.completion(), Card::received(8, 100, true));
@@ -353,7 +331,7 @@ fn a_row_is_not_used_again_while_its_fragments_are_written() {
 #[test]
 fn memory_that_is_gone_costs_only_its_datagram() {
     for mut card in [card(), slow_card()] {
-        let region = gone(&mut card);
+        let (region, _) = card.gone(BUFFER);
         for cookie in 0..12 {
             let piece = if cookie == 4 {
                 region.segment(0, BUFFER)
@@ -371,7 +349,7 @@ fn memory_that_is_gone_costs_only_its_datagram() {
             .collect();
         for (number, data) in (0..).zip(&sent) {
             let frames = card.fragments((number, PORT), data, 840);
-            send(&mut card, &frames);
+            card.arrive(&frames);
         }
         for number in 0..12 {
             if number == 4 {

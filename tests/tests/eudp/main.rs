@@ -1,6 +1,7 @@
 //! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
 
 mod arriving;
+mod burst;
 mod card;
 mod explore;
 mod faults;

@@ -3,26 +3,15 @@
 use crate::card::{Card, PORT, bytes};
 use eudp::{Checksum, Completion, CutThrough, EndpointConfig, Received, Refusals, Status};
 use host_driver::nic::EndpointCard;
-use integration_tests::{Engine, Sim};
+use integration_tests::Engine;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tigon2_sim::timing::Parameters;
 
 /// Bytes of a buffer.
 const BUFFER: u32 = 4096;
 
 fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 1500)
-}
-
-/// A card on a bus that stalls so many clocks before each write.
-fn card_on(stall: u64) -> Card {
-    let parameters = Parameters {
-        pci_wr: Parameters::default().pci_wr + stall,
-        ..Parameters::default()
-    };
-    let sim = Sim::timed_by(parameters, 1);
-    Card::on(sim, CutThrough::OfBus, Checksum::None, 1500)
 }
 
 /// Lends buffers; each is where its cookie says.
@@ -320,13 +309,9 @@ fn a_buffer_that_cannot_be_written_costs_the_others_nothing() {
         (600, 0b001110),
     ];
     for (gone, (stall, unsummed)) in (0..6).flat_map(|gone| cases.map(|case| (gone, case))) {
-        let mut card = card_on(stall);
-        let mut lent = EndpointCard(&mut card.stage.nic);
-        let memory = eudp::Card::allocate(&mut lent, BUFFER as usize).expect("memory");
-        let region = card.eudp.register(&mut lent, &mut card.endpoint, &memory);
-        let region = region.expect("a region");
+        let mut card = Card::stalling(stall);
+        let (region, memory) = card.gone(BUFFER);
         let machine = card.stage.engine.machine().clone();
-        machine.lock().unmap(&memory);
         for cookie in 0..8 {
             let piece = if cookie == gone {
                 region.segment(0, BUFFER)
