@@ -10,9 +10,23 @@ use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
-/// A datagram is given up: its descriptor goes back to the process.
+/// A datagram is given up and counted, unless it was before.
 #[inline(never)]
-pub(super) fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
+pub(super) fn give_up<B: Dispatch>(
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    assembly: Assembly,
+    refusal: Refusal,
+) {
+    if assembly.state(&mut io.bus) == State::Open {
+        bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
+        fail(reporter, io, assembly);
+    }
+}
+
+/// The descriptor of a datagram that is given up goes back to the process.
+#[inline(never)]
+fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
     let entry = Entry {
         cookie: assembly.cookie(&mut io.bus),
         kind: Kind::Received,
@@ -44,11 +58,7 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
         let state = assembly.state(&mut io.bus);
         let age = assembly.age(&mut io.bus, now);
         match state {
-            State::Open if age > PATIENCE => {
-                let at = word(BlockWord::Refused) + Refusal::Expired as u32;
-                bump(&mut io.bus, at);
-                fail(reporter, io, assembly);
-            }
+            State::Open if age > PATIENCE => give_up(reporter, io, assembly, Refusal::Expired),
             State::Failed => fail(reporter, io, assembly),
             State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
             State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),

@@ -24,7 +24,7 @@ use super::assembly::{Assembly, Noted};
 use super::completion::Reporter;
 use super::context;
 use super::datagram::{ETHERNET, REACH};
-use super::expiry::fail;
+use super::expiry;
 pub use super::fragment_header::Outcome;
 use super::fragment_header::{Fragment, MORE, OFFSET, VLAN};
 use super::part::Part;
@@ -266,11 +266,11 @@ impl Receiver {
         bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
     }
 
-    /// The same, and its datagram is given up.
+    /// A fragment that is of no use, and its datagram is given up.
     #[inline(never)]
     fn give_up<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>, refusal: Refusal) {
-        self.drop_fragment(reporter, io, refusal);
-        fail(reporter, io, self.recent);
+        self.let_pass(reporter, io);
+        expiry::give_up(reporter, io, self.recent, refusal);
     }
 }
 

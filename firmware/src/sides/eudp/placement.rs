@@ -15,19 +15,18 @@ use super::assembly::{Assembly, State};
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::FREES;
-use super::expiry::fail;
+use super::expiry::give_up;
 use super::fast_path;
 use super::flight::Flight;
 use super::part::Part;
 use super::pieces::UDP;
 use super::receiver::{Receiver, fault};
-use super::{bump, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
 use frame_pipeline::{Step, rdma, recv};
-use host_interface::eudp::{BlockWord, Refusal};
+use host_interface::eudp::Refusal;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -120,7 +119,7 @@ impl Receiver {
                 return self.complete_assembly(assembly, reporter, io);
             }
             Some(rdma::Action::Complete) => {}
-            Some(rdma::Action::Leave) => give_up(assembly, reporter, io, Refusal::BadSum),
+            Some(rdma::Action::Leave) => give_up(reporter, io, assembly, Refusal::BadSum),
             _ => fault(bus),
         }
         self.work.flights.finish();
@@ -139,7 +138,7 @@ impl Receiver {
             ..Answers::NONE
         };
         match answers.step(&mut self.rdma, rdma::Event::Failed) {
-            Some(rdma::Action::Fail) => give_up(part.assembly, reporter, io, Refusal::BadRegion),
+            Some(rdma::Action::Fail) => give_up(reporter, io, part.assembly, Refusal::BadRegion),
             _ => fault(&mut io.bus),
         }
         self.work.flights.finish();
@@ -214,20 +213,5 @@ fn queue<B: Dispatch>(assembly: Assembly, io: &mut IoA<B>, place: &Place) {
         } else {
             io.write_ring.put(&mut io.bus, &transfer);
         }
-    }
-}
-
-/// A fragment's sum is wrong, or its memory cannot be written: its datagram is given up, unless it
-/// was before.
-#[inline(never)]
-fn give_up<B: Dispatch>(
-    assembly: Assembly,
-    reporter: &mut Reporter,
-    io: &mut IoA<B>,
-    refusal: Refusal,
-) {
-    if assembly.state(&mut io.bus) == State::Open {
-        bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
-        fail(reporter, io, assembly);
     }
 }
