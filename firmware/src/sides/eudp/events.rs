@@ -104,11 +104,12 @@ fn complete_some<B: Dispatch>(
             let datagram = &mut receiver.work.flights.next().datagram;
             let bytes = arrived.length.wrapping_sub(frame::CRC);
             let Some(endpoint) = datagram.take(reporter, &mut io.bus, start, bytes, base) else {
-                if receiver.take_predicted(io, &arrived, base) {
-                    guarded::let_go_with_data(receive, io);
-                    continue 'frames;
-                }
-                match fragment::arrived(receiver, reporter, io, &arrived, (base, 0)) {
+                let outcome = if receiver.take_predicted(io, &arrived, base) {
+                    Outcome::Queued
+                } else {
+                    fragment::arrived(receiver, reporter, io, &arrived, (base, 0))
+                };
+                match outcome {
                     Outcome::Passed => return host_some(receive, reporter, receiver, io),
                     Outcome::Waits => break 'frames,
                     Outcome::Taken => break 'taken,
