@@ -29,7 +29,7 @@ pub const SEND_BYTES: u32 = 0x2000;
 pub const TABLES: u32 = 0x1_B000 + LONGER;
 /// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
 /// up, and the packet buffers give way. `build.rs` has the same for the linker.
-const LONGER: u32 = if EUDP != 0 { 0x4800 } else { 0 };
+const LONGER: u32 = if EUDP != 0 { 0x4A00 } else { 0 };
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;
@@ -318,7 +318,7 @@ pub const EUDP_ASSEMBLY_BYTES: u32 = 256;
 /// A word for what is read for a frame that was given up.
 pub const EUDP_UNWANTED: u32 = EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES;
 /// Bytes from [`EUDP_SHARED`] to K.
-const EUDP_BYTES: u32 = 0xC800;
+const EUDP_BYTES: u32 = 0xC600;
 
 /// Base K of the descriptor and buffer block for an SRAM of `bytes`, of which the host has reserved
 /// some in front of it: the block ends at [`PACKET_MEMORY_END`] and begins behind the tables, in an

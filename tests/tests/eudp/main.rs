@@ -5,6 +5,7 @@ mod burst;
 mod card;
 mod explore;
 mod faults;
+mod first;
 mod flowing;
 mod fragments;
 mod in_line;

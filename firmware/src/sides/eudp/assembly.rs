@@ -12,7 +12,7 @@
 //!
 //! A unit is 8 bytes of the IP payload, the UDP header among them.
 
-use super::pieces::{IP, Pieces, UDP};
+use super::pieces::{IP, Piece, Pieces, UDP};
 use super::sums::folded;
 use crate::memory::layout::{ASSEMBLIES, EUDP_ASSEMBLIES, EUDP_ASSEMBLY_BYTES};
 use host_interface::eudp::SEGMENTS;
@@ -82,10 +82,12 @@ pub enum State {
     Open = 1,
     /// They are the host's.
     Host = 2,
-    /// They are dropped: it is complete, or was given up.
+    /// They are dropped: it is complete.
     Spent = 3,
+    /// They are dropped: it was given up. RDMA may still write some.
+    GivenUp = 4,
     /// The same, and its descriptor is still to be given back.
-    Failed = 4,
+    Failed = 5,
 }
 
 /// What tells one datagram from others.
@@ -97,6 +99,27 @@ pub struct Key {
     pub destination: u32,
     /// The identification.
     pub identification: u32,
+}
+
+/// A datagram of whose first fragment all is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct First {
+    /// Whose memory it is in.
+    pub endpoint: u32,
+    /// The descriptor's word.
+    pub cookie: u32,
+    /// The descriptor's memory.
+    pub piece: Piece,
+    /// Bytes of the IP payload.
+    pub length: u32,
+    /// Where the fragment ends in it.
+    pub end: u32,
+    /// The source's port.
+    pub port: u32,
+    /// Whether there is a checksum.
+    pub is_summed: bool,
+    /// The sum of pseudo-header and header.
+    pub sum: u32,
 }
 
 /// What came of noting a fragment.
@@ -169,7 +192,7 @@ impl Assembly {
             let found = row.get(bus, Row::State);
             let age = if found == State::Free as u32 {
                 UNKNOWN
-            } else if found == State::Host as u32 || found == State::Spent as u32 {
+            } else if found >= State::Host as u32 && found <= State::GivenUp as u32 {
                 row.age(bus, now) + 1
             } else {
                 continue;
@@ -185,6 +208,54 @@ impl Assembly {
         row.set(bus, Row::Begun, now);
         row.enter(bus, state);
         Some(row)
+    }
+
+    /// The row behind it; behind the last one, the first.
+    #[inline(always)]
+    pub(super) const fn behind(self) -> Assembly {
+        let next = self.0 + EUDP_ASSEMBLY_BYTES;
+        if next == EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES {
+            return Assembly::FIRST;
+        }
+        Assembly(next)
+    }
+
+    /// Whether no row has a datagram of this identification: not even one of which nothing is known
+    /// any more.
+    #[inline(always)]
+    pub(super) fn is_new<B: Bus>(bus: &mut B, identification: u32) -> bool {
+        !Assembly::all().any(|row| row.get(bus, Row::Identification) == identification)
+    }
+
+    /// Whether it has no datagram that comes or was given up, nor one of the host's.
+    #[inline(always)]
+    pub(super) fn is_unused<B: Bus>(self, bus: &mut B) -> bool {
+        let state = self.get(bus, Row::State);
+        state == State::Free as u32 || state == State::Spent as u32
+    }
+
+    /// The same as [`take`](Self::take) and [`begin`](Self::begin), and notes the first fragment: of a
+    /// datagram for one piece of memory.
+    #[inline(always)]
+    pub(super) fn begin_first<B: Bus>(self, bus: &mut B, key: &Key, now: u32, first: &First) {
+        bus.store(self.0 + PIECE_LIST, first.piece.host.high);
+        bus.store(self.0 + PIECE_LIST + 4, first.piece.host.low);
+        bus.store(self.0 + PIECE_LIST + 8, first.piece.bytes);
+        bus.store(self.0 + RUN_LIST, units(first.end));
+        self.set(bus, Row::Source, key.source);
+        self.set(bus, Row::Destination, key.destination);
+        self.set(bus, Row::Identification, key.identification);
+        self.set(bus, Row::Begun, now);
+        self.set(bus, Row::Endpoint, first.endpoint);
+        self.set(bus, Row::Cookie, first.cookie);
+        self.set(bus, Row::Room, first.piece.bytes);
+        self.set(bus, Row::Length, first.length);
+        self.set(bus, Row::Reach, first.end);
+        self.set(bus, Row::From, from(first.port, first.is_summed));
+        self.set(bus, Row::Sum, first.sum);
+        self.set(bus, Row::Runs, 1);
+        self.set(bus, Row::Pieces, 1);
+        self.enter(bus, State::Open);
     }
 
     /// Begins to put it together in the pieces of a descriptor.
@@ -203,19 +274,15 @@ impl Assembly {
             at += 16;
             number += 1;
         }
-        for (word, value) in [
-            (Row::Endpoint, endpoint),
-            (Row::Cookie, cookie),
-            (Row::Room, room),
-            (Row::Length, UNKNOWN),
-            (Row::Reach, 0),
-            (Row::From, 0),
-            (Row::Sum, 0),
-            (Row::Runs, 0),
-            (Row::Pieces, number),
-        ] {
-            self.set(bus, word, value);
-        }
+        self.set(bus, Row::Endpoint, endpoint);
+        self.set(bus, Row::Cookie, cookie);
+        self.set(bus, Row::Room, room);
+        self.set(bus, Row::Length, UNKNOWN);
+        self.set(bus, Row::Reach, 0);
+        self.set(bus, Row::From, 0);
+        self.set(bus, Row::Sum, 0);
+        self.set(bus, Row::Runs, 0);
+        self.set(bus, Row::Pieces, number);
     }
 
     /// Whether the datagram of this key is put together in it.
@@ -224,7 +291,13 @@ impl Assembly {
         self.get(bus, Row::Identification) == key.identification
             && self.get(bus, Row::Source) == key.source
             && self.get(bus, Row::Destination) == key.destination
-            && self.get(bus, Row::State) == State::Open as u32
+            && self.is_open(bus)
+    }
+
+    /// Whether its datagram is put together.
+    #[inline(always)]
+    pub(super) fn is_open<B: Bus>(self, bus: &mut B) -> bool {
+        self.get(bus, Row::State) == State::Open as u32
     }
 
     /// Its state.
@@ -234,7 +307,8 @@ impl Assembly {
             1 => State::Open,
             2 => State::Host,
             3 => State::Spent,
-            4 => State::Failed,
+            4 => State::GivenUp,
+            5 => State::Failed,
             _ => State::Free,
         }
     }
@@ -288,7 +362,7 @@ impl Assembly {
 
     /// Notes what its first fragment says: the source's port, and whether there is a checksum.
     pub fn set_from<B: Bus>(self, bus: &mut B, port: u32, is_summed: bool) {
-        self.set(bus, Row::From, port << 16 | u32::from(is_summed));
+        self.set(bus, Row::From, from(port, is_summed));
     }
 
     /// What its first fragment has said.
@@ -405,6 +479,11 @@ impl Assembly {
     fn set<B: Bus>(self, bus: &mut B, word: Row, value: u32) {
         bus.store(self.0 + word as u32, value);
     }
+}
+
+/// What [`Row::From`] says.
+const fn from(port: u32, is_summed: bool) -> u32 {
+    port << 16 | if is_summed { SUMMED } else { 0 }
 }
 
 /// First unit of a run, and behind its last one.

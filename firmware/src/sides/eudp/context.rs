@@ -2,7 +2,6 @@
 
 use super::assembly::{Assembly, Key, State};
 use super::completion::Reporter;
-use super::delivery::Work;
 use super::each;
 use super::fragment_header::{Fragment, Outcome, VLAN};
 use super::pieces::UDP;
@@ -34,7 +33,7 @@ pub(super) fn find<B: Dispatch>(
     };
     match assembly.state(&mut io.bus) {
         State::Host => return Err(Outcome::Passed),
-        State::Spent | State::Failed => {
+        State::Spent | State::GivenUp | State::Failed => {
             receiver.let_pass(reporter, io);
             return Err(Outcome::Taken);
         }
@@ -61,7 +60,6 @@ fn begin<B: Dispatch>(
         ..
     } = fragment.key;
     let now = timer::now(&mut io.bus);
-    let work = &mut receiver.work;
     receiver.knows_fragments = true;
     let endpoint = if fragment.is_first() {
         reporter.find(destination, fragment.destination_port())
@@ -70,7 +68,7 @@ fn begin<B: Dispatch>(
     };
     let Some(endpoint) = endpoint else {
         // If there is no row, its next fragment comes here again.
-        take_row(work, &mut io.bus, &fragment.key, State::Host, now);
+        take_row(receiver, &mut io.bus, &fragment.key, State::Host, now);
         return Err(Outcome::Passed);
     };
     if !reporter.has_next(io, endpoint) {
@@ -78,7 +76,7 @@ fn begin<B: Dispatch>(
         io.bus.clear(EventBit::ReceiveComplete);
         return Err(Outcome::Waits);
     }
-    let Some(assembly) = take_row(work, &mut io.bus, &fragment.key, State::Spent, now) else {
+    let Some(assembly) = take_row(receiver, &mut io.bus, &fragment.key, State::Spent, now) else {
         receiver.drop_fragment(reporter, io, Refusal::NoContext);
         return Err(Outcome::Taken);
     };
@@ -105,13 +103,16 @@ fn begin<B: Dispatch>(
 /// A row for a datagram of which nothing is known: none whose fragments RDMA writes.
 #[inline(never)]
 fn take_row<B: Bus>(
-    work: &Work,
+    receiver: &mut Receiver,
     bus: &mut B,
     key: &Key,
     state: State,
     now: u32,
 ) -> Option<Assembly> {
-    Assembly::take(bus, key, state, now, |row| work.flights.has_part_of(row))
+    let flights = &receiver.work.flights;
+    let row = Assembly::take(bus, key, state, now, |row| flights.has_part_of(row))?;
+    receiver.newest = row;
+    Some(row)
 }
 
 impl Reporter {

@@ -104,7 +104,7 @@ fn complete_some<B: Dispatch>(
             let datagram = &mut receiver.work.flights.next().datagram;
             let bytes = arrived.length.wrapping_sub(frame::CRC);
             let Some(endpoint) = datagram.take(reporter, &mut io.bus, start, bytes, base) else {
-                let outcome = if receiver.take_predicted(io, &arrived, base) {
+                let outcome = if receiver.take_in_order(reporter, io, &arrived) {
                     Outcome::Queued
                 } else {
                     fragment::arrived(receiver, reporter, io, &arrived, (base, 0))

@@ -35,7 +35,7 @@ fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembl
     };
     let endpoint = assembly.endpoint(&mut io.bus);
     let state = match reporter.complete_one(io, endpoint, &entry) {
-        Ok(()) => State::Spent,
+        Ok(()) => State::GivenUp,
         // The next millisecond tries again.
         Err(_) => State::Failed,
     };
@@ -62,6 +62,9 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
             State::Failed => fail(reporter, io, assembly),
             State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
             State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
+            State::GivenUp if age > MEMORY && !receiver.work.flights.has_part_of(assembly) => {
+                assembly.enter(&mut io.bus, State::Free);
+            }
             _ => {}
         }
         knows |= state != State::Free;
@@ -75,7 +78,7 @@ pub fn close<B: Bus>(bus: &mut B, endpoint: u32) {
     for assembly in Assembly::all() {
         let state = assembly.state(bus);
         if matches!(state, State::Open | State::Failed) && assembly.endpoint(bus) == endpoint {
-            assembly.enter(bus, State::Spent);
+            assembly.enter(bus, State::GivenUp);
         }
     }
 }

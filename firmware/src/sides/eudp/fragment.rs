@@ -59,7 +59,6 @@ pub fn arrived<B: Dispatch>(
     arrived_one(receiver, reporter, io, frame, (base, vlan, flags))
 }
 
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn arrived_one<B: Dispatch>(
     receiver: &mut Receiver,
@@ -140,7 +139,7 @@ fn see_to<B: Dispatch>(
     let outcome = take(receiver, reporter, io, fragment, place);
     if is_recent || fragment.is_first() {
         let predicted = &mut receiver.predicted;
-        predicted.expect(&mut io.bus, assembly, fragment, place.0);
+        predicted.expect(&mut io.bus, assembly, fragment);
     }
     outcome
 }

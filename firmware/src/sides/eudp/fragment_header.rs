@@ -7,6 +7,7 @@ use super::sums::{folded, halves};
 use crate::io::IoA;
 use crate::path::receive::frame::CRC;
 use crate::path::receive::guarded;
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -28,6 +29,67 @@ pub enum Outcome {
     Taken,
     /// It is in the write channel's queue, which frees its room.
     Queued,
+}
+
+/// What a fragment's IP header says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) key: Key,
+    /// Where it begins in the IP payload.
+    pub(super) from: u32,
+    /// Behind its last byte.
+    pub(super) end: u32,
+    /// Whether it is the last one.
+    pub(super) is_end: bool,
+    /// The sum of its addresses.
+    addresses: u32,
+    /// The source's port, if it is the first one.
+    port: u32,
+}
+
+impl Header {
+    /// Reads that of a frame for this card's own address; `flags` is the word of it that says that it
+    /// is a fragment. `None` if it is wrong in itself.
+    #[inline(always)]
+    pub(super) fn of<B: Bus>(
+        bus: &mut B,
+        frame: &ReceivedFrame,
+        flags: u32,
+        at: impl Fn(u32) -> u32,
+    ) -> Option<Header> {
+        let start = frame.start;
+        let mut word = |offset: u32| bus.load(at(start + offset));
+        let (first, packet, source) = (word(12), word(16), word(24));
+        let (middle, last) = (word(28), word(32));
+        let addresses = (source & 0xFFFF) + halves(middle) + (last >> 16);
+        let sum = (first & 0xFFFF) + halves(packet) + halves(flags) + (source >> 16) + addresses;
+        let (length, identification) = (packet >> 16, packet & 0xFFFF);
+        let bytes = length.wrapping_sub(IP);
+        let from = (flags >> 16 & OFFSET) << 3;
+        let end = from.wrapping_add(bytes);
+        let is_end = flags & MORE << 16 == 0;
+        if first & 0xFFFF_FF00 != 0x0800_4500
+            || folded(sum) != 0xFFFF
+            || length <= IP
+            || length > frame.length - CRC - ETHERNET
+            || !is_end && bytes & 7 != 0
+            || end > PAYLOAD_MAX
+        {
+            return None;
+        }
+        Some(Header {
+            key: Key {
+                source: source << 16 | middle >> 16,
+                destination: middle << 16 | last >> 16,
+                identification,
+            },
+            from,
+            end,
+            is_end,
+            addresses,
+            port: last & 0xFFFF,
+        })
+    }
 }
 
 /// What a fragment's headers say.
@@ -59,40 +121,35 @@ impl Fragment {
         (vlan, flags): (u32, u32),
         at: impl Fn(u32) -> u32,
     ) -> Option<Fragment> {
-        let start = frame.start;
-        let place = flags >> 16 & (MORE | OFFSET);
         // One with a tag was judged where that is.
         if vlan == 0 && !guarded::is_own(io, frame, HEADERS) {
             return None;
         }
-        let mut word = |offset: u32| io.bus.load(at(start + offset));
-        let (first, packet, source) = (word(12), word(16), word(24));
-        let (middle, last) = (word(28), word(32));
-        let (ports, check) = (word(36), word(40) >> 16);
-        let addresses = (source & 0xFFFF) + halves(middle) + (last >> 16);
-        let sum = (first & 0xFFFF) + halves(packet) + halves(flags) + (source >> 16) + addresses;
-        let (length, identification) = (packet >> 16, packet & 0xFFFF);
-        let bytes = length.wrapping_sub(IP);
-        let from = (place & OFFSET) << 3;
-        let end = from.wrapping_add(bytes);
-        let is_end = place & MORE == 0;
-        if first & 0xFFFF_FF00 != 0x0800_4500
-            || folded(sum) != 0xFFFF
-            || length <= IP
-            || length > frame.length - CRC - ETHERNET
-            || !is_end && bytes & 7 != 0
-            || end > PAYLOAD_MAX
-        {
-            return None;
-        }
+        let header = Header::of(&mut io.bus, frame, flags, &at)?;
+        Some(Fragment::with(&mut io.bus, &header, frame.start, vlan, at))
+    }
+
+    /// Reads the UDP header behind an IP header.
+    #[inline(always)]
+    pub(super) fn with<B: Bus>(
+        bus: &mut B,
+        header: &Header,
+        start: u32,
+        vlan: u32,
+        at: impl Fn(u32) -> u32,
+    ) -> Fragment {
+        let (ports, check) = (bus.load(at(start + 36)), bus.load(at(start + 40)) >> 16);
+        let Header {
+            key,
+            from,
+            end,
+            is_end,
+            addresses,
+            port,
+        } = *header;
         let udp = ports & 0xFFFF;
-        let port = last & 0xFFFF;
-        Some(Fragment {
-            key: Key {
-                source: source << 16 | middle >> 16,
-                destination: middle << 16 | last >> 16,
-                identification,
-            },
+        Fragment {
+            key,
             from,
             end,
             is_end,
@@ -101,7 +158,7 @@ impl Fragment {
             vlan,
             sum: folded(addresses + 17 + udp + port + halves(ports) + check),
             is_summed: check != 0,
-        })
+        }
     }
 
     /// The destination's port, with the VLAN, if it is the first one.

@@ -23,6 +23,7 @@
 //! | [`arrival`], [`chunk`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`fragment`], [`fragment_header`], [`context`], [`part`] | datagrams that are put together in a process's memory | A |
+//! | [`first`] | first fragments that come before the others | A |
 //! | [`predicted`] | fragments that come one behind the other | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
@@ -56,6 +57,7 @@ pub mod delivery;
 pub mod events;
 pub mod expiry;
 pub mod fast_path;
+pub mod first;
 pub mod flags;
 pub mod flight;
 pub mod fragment;

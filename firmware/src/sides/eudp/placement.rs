@@ -13,11 +13,12 @@
 use super::answers::{Answers, Good};
 use super::assembly::{Assembly, State};
 use super::completion::Reporter;
-use super::datagram::Datagram;
+use super::datagram::{Datagram, REACH};
 use super::delivery::FREES;
 use super::expiry::give_up;
 use super::fast_path;
 use super::flight::Flight;
+use super::fragment_header::{Header, MORE, OFFSET};
 use super::part::Part;
 use super::pieces::UDP;
 use super::receiver::{Receiver, fault};
@@ -27,6 +28,7 @@ use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
 use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::Refusal;
+use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -54,21 +56,38 @@ impl Receiver {
     }
 
     /// Takes the oldest frame, which is for this card's own address, if it is the fragment that is
-    /// next in line. Returns whether it is in the write channel's queue, which has room.
+    /// next in line, or the first one of a datagram. Returns whether it is in the write channel's
+    /// queue, which has room.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
-    pub(super) fn take_predicted<B: Dispatch>(
+    pub(super) fn take_in_order<B: Dispatch>(
         &mut self,
+        reporter: &mut Reporter,
         io: &mut IoA<B>,
         frame: &ReceivedFrame,
-        base: u32,
     ) -> bool {
-        let Some(taken) = self.predicted.take(&mut io.bus, frame) else {
+        let start = frame.start;
+        if start > PACKET_MEMORY_END - REACH {
+            return false;
+        }
+        let flags = io.bus.load(start + 20);
+        if flags & (MORE | OFFSET) << 16 == 0 || flags & 0xFF != 17 {
+            return false;
+        }
+        let Some(header) = Header::of(&mut io.bus, frame, flags, |address| address) else {
+            return false;
+        };
+        let taken = if header.from == 0 {
+            self.take_first(reporter, io, &header, start)
+        } else {
+            self.predicted.take(&mut io.bus, &header, start)
+        };
+        let Some(taken) = taken else {
             return false;
         };
         self.recent = taken.part.assembly;
         self.begin_part(taken.endpoint, taken.part, io);
-        fast_path::write(io, taken.host, wrapped(base, taken.local), taken.bytes);
+        fast_path::write(io, taken.host, taken.local, taken.bytes);
         true
     }
 
@@ -102,7 +121,7 @@ impl Receiver {
         let bus = &mut io.bus;
         let data = assembly.add(bus, sum);
         // Its datagram may have been given up meanwhile, or its endpoint closed.
-        let is_last = part.is_last && assembly.state(bus) == State::Open;
+        let is_last = part.is_last && assembly.is_open(bus);
         let answers = Answers {
             is_right: !is_last || !assembly.from(bus).1 || data == 0xFFFF,
             are_more: self.work.flights.are_more(),

@@ -6,44 +6,36 @@
 //! ```
 //!
 //! Most fragments of a datagram come one behind the other. Of the next one all is known but its
-//! length, so its headers are compared with what they should say, and its data goes behind what is
-//! there. Its datagram has a length that is known, and one piece of memory.
+//! length, so its header is compared with what it should say, and its data goes behind what is there.
+//! Its datagram has a length that is known, and one piece of memory.
 //!
 //! Any other fragment takes the way of [`fragment`](super::fragment), which then
 //! [expects](Predicted::expect) the one behind it.
 
-use super::assembly::{Assembly, State};
-use super::datagram::{ETHERNET, REACH};
-use super::fragment_header::{Fragment, MORE, OFFSET};
+use super::assembly::{Assembly, Key};
+use super::datagram::ETHERNET;
+use super::fragment_header::{Fragment, Header};
 use super::part::Part;
 use super::pieces::IP;
-use super::sums::{folded, halves};
-use crate::path::receive::frame::CRC;
 use tigon2_chip::HostAddress;
-use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
-use tigon2_hal::mac::ReceivedFrame;
 
-/// Bytes of the headers of a fragment that is not the first one.
-const HEADERS: u32 = ETHERNET + IP;
 /// No place of a fragment.
 const NOWHERE: u32 = u32::MAX;
 
-/// What the next fragment's headers should say.
+/// What the next fragment should be.
 #[derive(Debug)]
 pub struct Predicted {
     /// Its datagram.
     assembly: Assembly,
     /// Whose that is.
     endpoint: u32,
-    /// Where it begins in the IP payload, in units of 8 bytes.
-    place: u32,
+    /// Where it begins in the IP payload.
+    from: u32,
     /// Bytes of the IP payload.
     length: u32,
-    /// Words of its headers that are known, or half of which is.
-    words: [u32; 5],
-    /// The sum of what is known of the IP header.
-    sum: u32,
+    /// Whose fragments come.
+    key: Key,
     /// Where its data goes.
     host: HostAddress,
 }
@@ -57,7 +49,7 @@ pub(super) struct Taken {
     pub endpoint: u32,
     /// Where its data goes.
     pub host: HostAddress,
-    /// Where its data begins in NIC memory, if the receive buffer does not end before.
+    /// Where its data begins in NIC memory.
     pub local: u32,
     /// Its bytes of data.
     pub bytes: u32,
@@ -68,10 +60,13 @@ impl Predicted {
     pub(super) const NONE: Predicted = Predicted {
         assembly: Assembly::FIRST,
         endpoint: 0,
-        place: NOWHERE,
+        from: NOWHERE,
         length: 0,
-        words: [0; 5],
-        sum: 0,
+        key: Key {
+            source: 0,
+            destination: 0,
+            identification: 0,
+        },
         host: HostAddress { high: 0, low: 0 },
     };
 
@@ -79,94 +74,77 @@ impl Predicted {
     #[inline(always)]
     pub(super) fn forget(&mut self, assembly: Assembly) {
         if self.assembly == assembly {
-            self.place = NOWHERE;
+            self.from = NOWHERE;
         }
     }
 
-    /// Expects the fragment behind this one, whose frame begins at `start`: if all in front of it is
-    /// there.
+    /// Expects the fragment behind this one, if all in front of it is there.
     #[inline(never)]
-    pub(super) fn expect<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        assembly: Assembly,
-        fragment: &Fragment,
-        start: u32,
-    ) {
-        if fragment.vlan != 0 || start > PACKET_MEMORY_END - REACH {
+    pub(super) fn expect<B: Bus>(&mut self, bus: &mut B, assembly: Assembly, fragment: &Fragment) {
+        if fragment.vlan != 0 {
             return;
         }
         let Some((length, host)) = assembly.in_line(bus, fragment.end) else {
             return;
         };
-        let words = [12, 16, 24, 28, 32].map(|offset| bus.load(start + offset));
-        let [first, packet, source, middle, last] = words;
-        let known = (first & 0xFFFF) + (packet & 0xFFFF) + (source & 0xFFFF);
+        let endpoint = assembly.endpoint(bus);
+        self.expect_at(fragment, (assembly, endpoint), length, host);
+    }
+
+    /// The same of the fragment behind one of a row and an endpoint whose data goes to `host`.
+    #[inline(always)]
+    pub(super) fn expect_at(
+        &mut self,
+        fragment: &Fragment,
+        (assembly, endpoint): (Assembly, u32),
+        length: u32,
+        host: HostAddress,
+    ) {
         *self = Predicted {
             assembly,
-            endpoint: assembly.endpoint(bus),
-            place: fragment.end >> 3,
+            endpoint,
+            from: fragment.end,
             length,
-            words,
-            sum: known + halves(middle) + (last >> 16),
+            key: fragment.key,
             host,
         };
     }
 
-    /// Takes a frame, for this card's own address, if it is the next fragment.
+    /// Takes a fragment whose frame begins at `start`, if it is the next one.
     #[inline(always)]
-    pub(super) fn take<B: Bus>(&mut self, bus: &mut B, frame: &ReceivedFrame) -> Option<Taken> {
-        if frame.start > PACKET_MEMORY_END - REACH {
-            return None;
-        }
-        let flags = bus.load(frame.start + 20);
-        if flags >> 16 & OFFSET != self.place {
-            return None;
-        }
-        let end = self.end(bus, frame, flags)?;
+    pub(super) fn take<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        header: &Header,
+        start: u32,
+    ) -> Option<Taken> {
+        let Header {
+            key,
+            from,
+            end,
+            is_end,
+            ..
+        } = *header;
         let assembly = self.assembly;
-        if assembly.state(bus) != State::Open {
+        let is_last = end == self.length;
+        if from != self.from
+            || key != self.key
+            || is_end != is_last
+            || end > self.length
+            || !assembly.is_open(bus)
+        {
             return None;
         }
-        let (host, bytes) = (self.host, end - (self.place << 3));
-        let is_last = end == self.length;
+        let (host, bytes) = (self.host, end - from);
         self.host = host.plus(bytes);
-        self.place = if is_last { NOWHERE } else { end >> 3 };
+        self.from = if is_last { NOWHERE } else { end };
         assembly.grow(bus, end);
         Some(Taken {
             part: Part { assembly, is_last },
             endpoint: self.endpoint,
             host,
-            local: frame.start + HEADERS,
+            local: start + ETHERNET + IP,
             bytes,
         })
-    }
-
-    /// Whether a fragment's headers say what they should; `flags` is the word of them that has its
-    /// place. Returns where it ends in the IP payload.
-    #[inline(always)]
-    fn end<B: Bus>(&self, bus: &mut B, frame: &ReceivedFrame, flags: u32) -> Option<u32> {
-        let start = frame.start;
-        let mut word = |offset| bus.load(start + offset);
-        let (first, packet, source) = (word(12), word(16), word(24));
-        let (middle, last) = (word(28), word(32));
-        let [a, b, c, d, e] = self.words;
-        let halves_differ = (packet ^ b | source ^ c) & 0xFFFF | (last ^ e) >> 16;
-        let differ = first ^ a | middle ^ d | halves_differ | flags & 0xFF ^ 17;
-        let length = packet >> 16;
-        let sum = self.sum + length + halves(flags) + (source >> 16);
-        let bytes = length.wrapping_sub(IP);
-        let end = (self.place << 3).wrapping_add(bytes);
-        let fits = if flags & MORE << 16 == 0 {
-            end == self.length
-        } else {
-            bytes & 7 == 0 && end < self.length
-        };
-        let is_next = differ == 0
-            && fits
-            && length > IP
-            && length <= frame.length - CRC - ETHERNET
-            && folded(sum) == 0xFFFF;
-        is_next.then_some(end)
     }
 }

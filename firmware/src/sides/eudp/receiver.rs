@@ -62,6 +62,8 @@ pub struct Receiver {
     pub(super) waits: bool,
     /// The row of the last fragment's datagram.
     pub(super) recent: Assembly,
+    /// The row that was taken last.
+    pub(super) newest: Assembly,
     /// The fragment that is next in line.
     pub(super) predicted: Predicted,
     /// Whether any datagram is known of which fragments came.
@@ -78,6 +80,7 @@ impl Receiver {
             arrival: Arrival::NONE,
             waits: false,
             recent: Assembly::FIRST,
+            newest: Assembly::FIRST,
             predicted: Predicted::NONE,
             knows_fragments: false,
         }
