@@ -140,17 +140,28 @@ fn a_frame_that_is_not_the_next_fragment_is_found_out() {
     card.follow();
 }
 
-/// What ends elsewhere than its datagram gives that up, whether it is the next one or not.
+/// What ends elsewhere than its datagram gives that up, whether it is the next one or not, and is not
+/// written behind its memory.
 #[test]
 fn the_next_fragment_must_end_where_the_datagram_does() {
     let mut card = card();
-    for (number, (length, more)) in [(16, false), (1480, true), (1481, false), (1472, false)]
-        .into_iter()
-        .enumerate()
+    card.memory
+        .write_bytes(0, &[0; BUFFER as usize])
+        .expect("it fits");
+    let bytes_in_all = 2 * MOST + 1400;
+    for (number, (length, more)) in [
+        (16, false),
+        (1408, true),
+        (1409, false),
+        (1400, false),
+        (1416, true),
+    ]
+    .into_iter()
+    .enumerate()
     {
         let number = number as u32;
-        let sent = bytes(number, 2 * MOST + 1472);
-        card.post(0, BUFFER, number);
+        let sent = bytes(number, bytes_in_all);
+        card.post(0, bytes_in_all as u32, number);
         let frames = card.fragments((number as u16, PORT), &sent, MOST);
         let last = card.fragment(number as u16, 2 * MOST, &vec![7; length], more);
         card.arrive(&[frames[0].clone(), frames[1].clone(), last]);
@@ -160,9 +171,12 @@ fn the_next_fragment_must_end_where_the_datagram_does() {
             "{length} bytes"
         );
     }
+    assert!(card.rests());
+    let behind = card.memory(bytes_in_all, BUFFER as usize - bytes_in_all);
+    assert!(behind.iter().all(|byte| *byte == 0));
     let seen = card.refusals();
     // Where it ends one may say that more follows, but then its sum is wrong.
-    assert_eq!((seen.bad_header, seen.bad_sum), (3, 1));
+    assert_eq!((seen.bad_header, seen.bad_sum), (4, 1));
     card.follow();
 }
 
