@@ -150,8 +150,7 @@ impl Frame {
     }
 
     /// The job's next frame, at its place, with its headers; `whole` if it leaves when it is whole.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
-    #[inline(never)]
+    #[inline(always)]
     pub fn begin<B: Dispatch>(
         &mut self,
         job: &mut Job,
@@ -161,13 +160,9 @@ impl Frame {
         io: &mut IoB<B>,
     ) {
         let is_first = job.at == 0;
-        if is_first {
-            self.headers = ETHERNET + IP + UDP;
-            self.data = 0;
-        } else {
-            self.headers = ETHERNET + IP;
-            self.data = job.at - UDP;
-        }
+        let header = if is_first { UDP } else { 0 };
+        self.headers = ETHERNET + IP + header;
+        self.data = job.at + header - UDP;
         self.length = ETHERNET + IP + job.payload();
         self.start = send.place_frame(self.length);
         self.endpoint = job.endpoint;
@@ -175,19 +170,50 @@ impl Frame {
         self.number = job.number;
         self.tag = handle.tag();
         self.flags = 0;
-        if job.summed && is_first {
-            self.udp_sum = handle.udp_sum(job.port, UDP + job.length);
+        let is_followed = job.is_followed();
+        self.put_headers(job, is_followed, handle, io);
+        if is_first {
+            self.put_udp_header(job, handle, io);
         }
-        self.put_headers(job, handle, io);
+        self.flags = job.flags[usize::from(!is_first)];
+        match job.pieces.only() {
+            Some(piece) => self.host = piece.host.plus(self.data),
+            None => self.find(job),
+        }
+        self.missing = 0;
+        self.lead = self.length;
+        if !whole {
+            self.settle_in_front(io);
+        }
+        if !job.advance(is_followed) {
+            self.flags |= LAST;
+        }
+    }
+
+    /// The same as [`settle`](Self::settle) of a frame whose turn it is, in SRAM.
+    #[inline(never)]
+    fn settle_in_front<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        self.settle(false, io);
+    }
+
+    /// Stores the UDP header, and sums it and the pseudo-header.
+    #[inline(never)]
+    fn put_udp_header<B: Dispatch>(&mut self, job: &Job, handle: &Handle, io: &mut IoB<B>) {
+        let length = UDP + job.length;
+        io.bus.store(self.start + 36, job.port << 16 | length);
+        io.bus.store(self.start + 40, 0);
+        if job.summed {
+            self.udp_sum = handle.udp_sum(job.port, length);
+        }
+    }
+
+    /// Finds its data in one of several pieces of memory.
+    #[inline(never)]
+    fn find(&mut self, job: &Job) {
         let (_, piece) = job.pieces.at(self.data);
         self.host = piece.host;
-        self.flags = job.flags[usize::from(!is_first)];
         if piece.bytes < self.length - self.headers {
             self.flags |= GATHERED;
-        }
-        self.settle(whole, io);
-        if !job.advance() {
-            self.flags |= LAST;
         }
     }
 
@@ -249,15 +275,17 @@ impl Frame {
     }
 
     #[inline(always)]
-    fn put_headers<B: Dispatch>(&self, job: &Job, handle: &Handle, io: &mut IoB<B>) {
+    fn put_headers<B: Dispatch>(
+        &self,
+        job: &Job,
+        is_followed: bool,
+        handle: &Handle,
+        io: &mut IoB<B>,
+    ) {
         let (bus, to) = (&mut io.bus, self.start);
         let packet = (self.length - ETHERNET) << 16 | job.identification;
-        let more = if job.is_followed() { MORE } else { 0 };
+        let more = if is_followed { MORE } else { 0 };
         handle.put(bus, to, packet, more | job.at >> 3);
-        if job.at == 0 {
-            bus.store(to + 36, job.port << 16 | (UDP + job.length));
-            bus.store(to + 40, 0);
-        }
     }
 
     /// [`put_sum`](Self::put_sum) in SRAM: of data that is in the descriptor.

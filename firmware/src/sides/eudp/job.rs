@@ -4,14 +4,13 @@
 //! taken once; what they say is judged, and only what was judged is used.
 
 use super::flags::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
-use super::pieces::{IP, Pieces, UDP};
-use super::rows::Handle;
+use super::pieces::{IP, Piece, Pieces, UDP};
+use super::rows::Rows;
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, Status, endpoint_word,
 };
 use tigon2_hal::Bus;
-use tigon2_hal::schedule::barrier;
 
 /// The least that every IP host takes.
 const LEAST_MTU: u32 = 576;
@@ -75,8 +74,8 @@ pub struct Job {
     pub identification: u32,
     /// Where the next frame begins in the IP payload, whose first 8 bytes are the UDP header.
     pub at: u32,
-    /// Frames that are still to come.
-    pub left: u32,
+    /// Whether frames are still to come.
+    pub is_left: bool,
 }
 
 impl Job {
@@ -93,20 +92,15 @@ impl Job {
         flags: [0; 2],
         identification: 0,
         at: 0,
-        left: 0,
+        is_left: false,
     };
 
     /// Takes a descriptor.
     ///
     /// # Errors
     /// [`Status`].
-    #[inline(never)]
-    pub fn take<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        next: Next,
-        row: &mut Handle,
-    ) -> Result<(), Status> {
+    #[inline(always)]
+    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next, rows: &mut Rows) -> Result<(), Status> {
         let Next {
             endpoint,
             descriptor,
@@ -121,19 +115,28 @@ impl Job {
         self.number = number;
         self.port = to & 0xFFFF;
         self.length = shape & 0xFFFF;
-        let there = self.pieces.take(bus, endpoint, descriptor, count)?;
+        let there = if count == 1 {
+            let at = descriptor + DescriptorWord::Data as u32;
+            let (what, offset) = (bus.load(at), bus.load(at + 4));
+            let (region, bytes) = (what >> 16, what & 0xFFFF);
+            let host = rows.region.of(bus, (region, endpoint), offset, bytes);
+            let host = host.ok_or(Status::BadDescriptor)?;
+            self.pieces.set_only(Piece { host, bytes })
+        } else {
+            self.pieces.take(bus, endpoint, descriptor, count)?
+        };
         // Data in the descriptor is no job's ([`Other`](super::whole::Other)). The process may have
         // written the descriptor again since it was judged to be one.
         let fits = self.length <= DATAGRAM_MAX && there != 0 && there == self.length;
         if !fits {
             return Err(Status::BadDescriptor);
         }
-        row.take(bus, handle, endpoint)?;
-        self.identification = row.identify();
+        rows.handle.take(bus, handle, endpoint)?;
+        self.identification = rows.handle.identify();
         self.summed = of & SUMMED != 0;
         self.most = of & MOST;
         self.at = 0;
-        self.left = 1;
+        self.is_left = true;
         let is_split = UDP + self.length > self.most;
         self.flags = flags(of, is_split);
         if is_split {
@@ -142,24 +145,15 @@ impl Job {
         Ok(())
     }
 
-    /// Counts the frames, and chooses the first one: that with the UDP header, or, if its checksum
-    /// is known last, the one behind it.
-    #[inline(never)]
+    /// Chooses the first one of several frames: that with the UDP header, or, if its checksum is known
+    /// last, the one behind it.
+    #[inline(always)]
     fn split(&mut self) {
         // Only what more follows has to be a multiple of 8.
         self.most &= !7;
-        self.left = 0;
-        let mut from = 0;
-        while from < UDP + self.length {
-            // A compiler would divide, which the chip cannot.
-            from = barrier(from + self.most);
-            self.left += 1;
+        if self.ends_with_header() {
+            self.at = self.most;
         }
-        self.at = if self.ends_with_header() && self.left > 1 {
-            self.most
-        } else {
-            0
-        };
     }
 
     /// Bytes of the IP packet's payload in the frame that comes next.
@@ -180,16 +174,17 @@ impl Job {
         self.flags[1] & flags::SUMMED != 0
     }
 
-    /// The frame is on its way: another one comes next. Returns whether there is one.
+    /// The frame is on its way, which [is followed](Self::is_followed) or not: another one comes next.
+    /// Returns whether there is one.
     #[inline(always)]
-    pub fn advance(&mut self) -> bool {
-        self.left -= 1;
-        self.at = if self.ends_with_header() && !self.is_followed() {
-            0
+    pub fn advance(&mut self, is_followed: bool) -> bool {
+        self.is_left = if self.ends_with_header() {
+            self.at != 0
         } else {
-            self.at + self.most
+            is_followed
         };
-        self.left != 0
+        self.at = if is_followed { self.at + self.most } else { 0 };
+        self.is_left
     }
 }
 
@@ -222,11 +217,14 @@ mod tests {
             most: 1480,
             ..Job::NONE
         };
-        job.split();
+        if UDP + length > job.most {
+            job.split();
+        }
         let mut frames = Vec::new();
         loop {
             frames.push((job.at, job.payload(), job.is_followed()));
-            if !job.advance() {
+            let is_followed = job.is_followed();
+            if !job.advance(is_followed) {
                 return frames;
             }
         }
@@ -248,6 +246,7 @@ mod tests {
         let three = [(1480, 1480, true), (2960, 48, false), (0, 1480, true)];
         assert_eq!(frames(3000, SUMMED), three);
     }
+
     /// A process can write a descriptor again after it was judged to be a job.
     #[test]
     fn data_in_the_descriptor_is_refused() {
@@ -264,7 +263,7 @@ mod tests {
             bus.store(next.descriptor + DescriptorWord::Shape as u32, length);
             let mut job = Job::NONE;
             let mut rows = Rows::NONE;
-            let judged = job.take(&mut bus, next, &mut rows.handle);
+            let judged = job.take(&mut bus, next, &mut rows);
             assert_eq!(judged, Err(Status::BadDescriptor), "{length}");
         }
     }

@@ -177,7 +177,7 @@ impl Work {
     #[inline(never)]
     fn give_up(&mut self) {
         // Another one comes only behind this one's last.
-        self.job.left = 0;
+        self.job.is_left = false;
         self.is_prepared = false;
         self.before = 0;
     }
@@ -186,10 +186,10 @@ impl Work {
     pub fn forget(&mut self, endpoint: u32) {
         if self.is_prepared && self.frames.next().endpoint == endpoint {
             self.is_prepared = false;
-            self.job.left = 0;
+            self.job.is_left = false;
         }
         if self.job.endpoint == endpoint {
-            self.job.left = 0;
+            self.job.is_left = false;
         }
         self.before = 0;
     }

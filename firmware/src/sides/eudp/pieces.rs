@@ -81,6 +81,24 @@ impl Pieces {
         Ok(all)
     }
 
+    /// One piece; returns its bytes.
+    #[inline(always)]
+    pub fn set_only(&mut self, piece: Piece) -> u32 {
+        self.list[0] = piece;
+        self.count = 1;
+        piece.bytes
+    }
+
+    /// The only piece, if there is one.
+    #[inline(always)]
+    pub fn only(&self) -> Option<&Piece> {
+        if self.count == 1 {
+            self.list.first()
+        } else {
+            None
+        }
+    }
+
     /// A piece by its number; an empty one behind the last.
     #[inline(always)]
     pub fn of(&self, number: u32) -> Piece {

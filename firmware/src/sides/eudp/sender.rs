@@ -43,6 +43,10 @@ use tigon2_hal::timer;
 /// Microseconds until a frame is tried again that found no room.
 const AGAIN: u32 = 10;
 
+/// How often the channel is looked at for the next part before other events have their turn: coming
+/// back takes longer.
+const LOOKS: u32 = 16;
+
 /// The most frames that are done in one go: other events wait meanwhile.
 const TOGETHER: u32 = 4;
 
@@ -180,7 +184,15 @@ impl Sender {
             }
             let Batch { done, walk, .. } = &mut self.batch;
             let (ring, bus) = (&io.read_ring, &mut io.bus);
-            let Some(next) = ring.take_also(bus, walk, ReadNote::PART.word()) else {
+            let mut looks = LOOKS;
+            let next = loop {
+                let next = ring.take_also(bus, walk, ReadNote::PART.word());
+                looks -= 1;
+                if next.is_some() || looks == 0 || self.sdma.is_in(sdma::State::Idle) {
+                    break next;
+                }
+            };
+            let Some(next) = next else {
                 break;
             };
             *done = next;
@@ -210,7 +222,7 @@ impl Sender {
     pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         // The one that is prepared comes when the frame in SDMA has ended.
         let waits = self.work.is_prepared && !self.sdma.is_in(sdma::State::Idle);
-        let more = self.queues.any() || self.work.job.left != 0 || self.work.is_prepared;
+        let more = self.queues.any() || self.work.job.is_left || self.work.is_prepared;
         if more && !waits && !self.work.watch.is_on() {
             self.go(send, io);
         }
@@ -237,7 +249,7 @@ impl Sender {
     /// Whether no frame is in work, and none to be taken: the path may be had, though it is lent.
     pub fn rests(&self) -> bool {
         let is_idle = self.sdma.is_in(sdma::State::Idle) && !self.work.is_prepared;
-        is_idle && !self.queues.any() && self.work.job.left == 0
+        is_idle && !self.queues.any() && !self.work.job.is_left
     }
 
     /// Whether no endpoint is open, and none of their frames in work.

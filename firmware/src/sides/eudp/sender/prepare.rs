@@ -27,7 +27,7 @@ impl Sender {
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> bool {
-        if !self.queues.any() && self.work.job.left == 0 {
+        if !self.queues.any() && !self.work.job.is_left {
             if idle && send.has_waiting() {
                 send.take_back(io);
             }
@@ -39,7 +39,7 @@ impl Sender {
             }
             return false;
         }
-        if self.work.job.left != 0 {
+        if self.work.job.is_left {
             return self.prepare_more(idle, send, io);
         }
         let next = self.queues.next(&mut io.bus);
@@ -94,7 +94,7 @@ impl Sender {
         let next = self.queues.again();
         let Work { job, rows, .. } = &mut self.work;
         let judged = match why {
-            Other::Job => job.take(&mut io.bus, next, &mut rows.handle),
+            Other::Job => job.take(&mut io.bus, next, rows),
             Other::Refused(status) => Err(status),
         };
         match judged {
@@ -103,7 +103,7 @@ impl Sender {
                 self.prepare_more(idle, send, io)
             }
             Err(status) => {
-                self.work.job.left = 0;
+                self.work.job.is_left = false;
                 if idle {
                     self.refuse(next, status, io);
                 }
@@ -113,6 +113,7 @@ impl Sender {
     }
 
     /// The next frame of a datagram of several.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
     pub(super) fn prepare_more<B: Dispatch>(
         &mut self,
@@ -131,9 +132,10 @@ impl Sender {
             // Where the next one's headers would stand, data is written for the sum.
             return false;
         }
-        frames.next().begin(job, &rows.handle, !idle, send, io);
+        let frame = frames.next();
+        frame.begin(job, &rows.handle, !idle, send, io);
         *is_prepared = true;
-        if frames.next().may_be_cut() {
+        if frame.may_be_cut() {
             self.begin_early(send, io);
         }
         true
@@ -169,7 +171,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         send.take_back(io);
-        if (self.queues.any() || self.work.job.left != 0) && !io.is_armed(SlotB::Watch) {
+        if (self.queues.any() || self.work.job.is_left) && !io.is_armed(SlotB::Watch) {
             io.arm(SlotB::Watch, AGAIN);
         }
     }
