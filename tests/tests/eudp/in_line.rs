@@ -180,6 +180,48 @@ fn the_next_fragment_must_end_where_the_datagram_does() {
     card.follow();
 }
 
+/// The UDP header comes last, as another card with `Full` sends it. A fragment that comes twice and
+/// one of another datagram are in between.
+#[test]
+fn the_header_may_come_last() {
+    let mut card = Card::connected(1500);
+    for number in 0..8 {
+        let sent = bytes(number, 7900);
+        card.post(0, 7900, number);
+        let mut frames = card.fragments((number as u16, PORT), &sent, 400);
+        frames.rotate_left(1);
+        let again = frames[4].clone();
+        frames.insert(5 + number as usize, again);
+        card.arrive(&frames);
+        assert_eq!(card.completion(), Card::received(number, 7900, true));
+        assert!(card.memory(0, 7900) == sent, "{number}");
+    }
+    assert_eq!(card.refusals().duplicate, 8);
+    card.follow();
+}
+
+/// No length is known as long as the header has not come: the memory is the limit.
+#[test]
+fn what_comes_before_the_header_is_not_written_behind_the_memory() {
+    let mut card = Card::connected(1500);
+    card.memory
+        .write_bytes(0, &[0; BUFFER as usize])
+        .expect("it fits");
+    for (number, room) in [(0, 3000), (1, 3599), (2, 3600)] {
+        card.post(0, room, number);
+        let frames = card.fragments((number as u16, PORT), &bytes(number, 7900), 400);
+        // All that lies in the memory, and the one behind it.
+        let most = 1 + (room as usize + 8) / 400;
+        card.arrive(&frames[1..=most]);
+        assert_eq!(ended(&mut card), (number, Status::Incomplete), "{room}");
+        assert!(card.rests());
+        let behind = card.memory(room as usize, (BUFFER - room) as usize);
+        assert!(behind.iter().all(|byte| *byte == 0), "{room}");
+    }
+    assert_eq!(card.refusals().bad_region, 3);
+    card.follow();
+}
+
 /// Another type of service, and a lifetime of its own, are no reason to lose a fragment.
 #[test]
 fn fragments_may_differ_in_what_does_not_count() {

@@ -122,6 +122,35 @@ pub(super) struct First {
     pub sum: u32,
 }
 
+/// Where fragments of a datagram may end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    /// The last one: bytes of the IP payload; all ones as long as no fragment has said so.
+    pub last: u32,
+    /// All others, at most.
+    pub most: u32,
+}
+
+impl Ends {
+    /// The IP payload's length is known.
+    #[inline(always)]
+    pub(super) const fn at(length: u32) -> Ends {
+        Ends {
+            last: length,
+            most: length,
+        }
+    }
+
+    /// Only the memory's is.
+    #[inline(always)]
+    const fn within(room: u32) -> Ends {
+        Ends {
+            last: UNKNOWN,
+            most: UDP + room,
+        }
+    }
+}
+
 /// What came of noting a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
@@ -379,22 +408,25 @@ impl Assembly {
         sum
     }
 
-    /// The length and where the data behind `end` goes, if all in front of that is there, and it has
-    /// one piece of memory and a known length.
-    pub(super) fn in_line<B: Bus>(self, bus: &mut B, end: u32) -> Option<(u32, HostAddress)> {
-        let length = self.length(bus)?;
-        let is_in_line = end < length
+    /// Where the data behind `end` goes, and where it may end, if all that is there ends at `end`
+    /// without a gap, and it has one piece of memory. If a length is known, its front is there: the
+    /// first fragment has said so, or the last one, behind which there is nothing.
+    pub(super) fn in_line<B: Bus>(self, bus: &mut B, end: u32) -> Option<(HostAddress, Ends)> {
+        let length = self.length(bus);
+        let (_, last) = run(bus, self.0 + RUN_LIST, 0);
+        let is_in_line = length != Some(end)
+            && last == units(end)
             && self.get(bus, Row::Pieces) == 1
-            && self.get(bus, Row::Runs) == 1
-            && run(bus, self.0 + RUN_LIST, 0) == (0, units(end));
+            && self.get(bus, Row::Runs) == 1;
         let (host, _) = self.piece(bus, 0).filter(|_| is_in_line)?;
-        Some((length, host.plus(end - UDP)))
+        let ends = length.map_or_else(|| Ends::within(self.room(bus)), Ends::at);
+        Some((host.plus(end - UDP), ends))
     }
 
-    /// The same as [`fill`](Self::fill) where all was there up to a fragment that ends at `end`.
+    /// The same as [`fill`](Self::fill) of a fragment that ends at `end`, where all was one run up to it.
     #[inline(always)]
     pub(super) fn grow<B: Bus>(self, bus: &mut B, end: u32) {
-        bus.store(self.0 + RUN_LIST, units(end));
+        bus.store_half(self.0 + RUN_LIST + 2, units(end) as u16);
         self.set(bus, Row::Reach, end);
     }
 

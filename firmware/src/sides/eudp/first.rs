@@ -11,7 +11,7 @@
 //!
 //! Any other fragment takes the way of [`fragment`](super::fragment).
 
-use super::assembly::{Assembly, First};
+use super::assembly::{Assembly, Ends, First};
 use super::completion::Reporter;
 use super::datagram::HEADERS;
 use super::fragment_header::{Fragment, Header};
@@ -73,7 +73,8 @@ impl Receiver {
         self.knows_fragments = true;
         let bytes = end - UDP;
         let predicted = &mut self.predicted;
-        predicted.expect_at(&fragment, (assembly, endpoint), length, host.plus(bytes));
+        let next = host.plus(bytes);
+        predicted.expect_at(&fragment, (assembly, endpoint), next, Ends::at(length));
         Some(Taken {
             part: Part {
                 assembly,

@@ -3,16 +3,20 @@
 //! ```text
 //!   IP payload   | first | 2nd | 3rd |                        |
 //!                  all of this is there ^ the next one begins here
+//!
+//!   header last  |       | 2nd | 3rd | 4th |                  |
+//!                          this is there ^ the next one begins here
 //! ```
 //!
 //! Most fragments of a datagram come one behind the other. Of the next one all is known but its
 //! length, so its header is compared with what it should say, and its data goes behind what is there.
-//! Its datagram has a length that is known, and one piece of memory.
+//! The datagram has one piece of memory. As long as its length is not known, its last fragment is none
+//! of these.
 //!
 //! Any other fragment takes the way of [`fragment`](super::fragment), which then
 //! [expects](Predicted::expect) the one behind it.
 
-use super::assembly::{Assembly, Key};
+use super::assembly::{Assembly, Ends, Key};
 use super::datagram::ETHERNET;
 use super::fragment_header::{Fragment, Header};
 use super::part::Part;
@@ -32,8 +36,8 @@ pub struct Predicted {
     endpoint: u32,
     /// Where it begins in the IP payload.
     from: u32,
-    /// Bytes of the IP payload.
-    length: u32,
+    /// Where it may end.
+    ends: Ends,
     /// Whose fragments come.
     key: Key,
     /// Where its data goes.
@@ -61,7 +65,7 @@ impl Predicted {
         assembly: Assembly::FIRST,
         endpoint: 0,
         from: NOWHERE,
-        length: 0,
+        ends: Ends::at(0),
         key: Key {
             source: 0,
             destination: 0,
@@ -78,17 +82,17 @@ impl Predicted {
         }
     }
 
-    /// Expects the fragment behind this one, if all in front of it is there.
+    /// Expects the fragment behind this one, if its datagram has [no gap](Assembly::in_line) there.
     #[inline(never)]
     pub(super) fn expect<B: Bus>(&mut self, bus: &mut B, assembly: Assembly, fragment: &Fragment) {
         if fragment.vlan != 0 {
             return;
         }
-        let Some((length, host)) = assembly.in_line(bus, fragment.end) else {
+        let Some((host, ends)) = assembly.in_line(bus, fragment.end) else {
             return;
         };
         let endpoint = assembly.endpoint(bus);
-        self.expect_at(fragment, (assembly, endpoint), length, host);
+        self.expect_at(fragment, (assembly, endpoint), host, ends);
     }
 
     /// The same of the fragment behind one of a row and an endpoint whose data goes to `host`.
@@ -97,14 +101,14 @@ impl Predicted {
         &mut self,
         fragment: &Fragment,
         (assembly, endpoint): (Assembly, u32),
-        length: u32,
         host: HostAddress,
+        ends: Ends,
     ) {
         *self = Predicted {
             assembly,
             endpoint,
             from: fragment.end,
-            length,
+            ends,
             key: fragment.key,
             host,
         };
@@ -126,11 +130,11 @@ impl Predicted {
             ..
         } = *header;
         let assembly = self.assembly;
-        let is_last = end == self.length;
+        let is_last = end == self.ends.last;
         if from != self.from
             || key != self.key
             || is_end != is_last
-            || end > self.length
+            || end > self.ends.most
             || !assembly.is_open(bus)
         {
             return None;
