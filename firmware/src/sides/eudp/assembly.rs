@@ -414,10 +414,8 @@ impl Assembly {
     pub(super) fn in_line<B: Bus>(self, bus: &mut B, end: u32) -> Option<(HostAddress, Ends)> {
         let length = self.length(bus);
         let (_, last) = run(bus, self.0 + RUN_LIST, 0);
-        let is_in_line = length != Some(end)
-            && last == units(end)
-            && self.get(bus, Row::Pieces) == 1
-            && self.get(bus, Row::Runs) == 1;
+        let is_in_line =
+            last == units(end) && self.get(bus, Row::Pieces) == 1 && self.get(bus, Row::Runs) == 1;
         let (host, _) = self.piece(bus, 0).filter(|_| is_in_line)?;
         let ends = length.map_or_else(|| Ends::within(self.room(bus)), Ends::at);
         Some((host.plus(end - UDP), ends))
