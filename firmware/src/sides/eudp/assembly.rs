@@ -12,7 +12,9 @@
 //!
 //! A unit is 8 bytes of the IP payload, the UDP header among them.
 
-use super::pieces::{IP, Piece, Pieces, UDP};
+pub(super) mod in_order;
+
+use super::pieces::{IP, Pieces, UDP};
 use super::sums::folded;
 use crate::memory::layout::{ASSEMBLIES, EUDP_ASSEMBLIES, EUDP_ASSEMBLY_BYTES};
 use host_interface::eudp::SEGMENTS;
@@ -101,56 +103,6 @@ pub struct Key {
     pub identification: u32,
 }
 
-/// A datagram of whose first fragment all is known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct First {
-    /// Whose memory it is in.
-    pub endpoint: u32,
-    /// The descriptor's word.
-    pub cookie: u32,
-    /// The descriptor's memory.
-    pub piece: Piece,
-    /// Bytes of the IP payload.
-    pub length: u32,
-    /// Where the fragment ends in it.
-    pub end: u32,
-    /// The source's port.
-    pub port: u32,
-    /// Whether there is a checksum.
-    pub is_summed: bool,
-    /// The sum of pseudo-header and header.
-    pub sum: u32,
-}
-
-/// Where fragments of a datagram may end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
-    /// The last one: bytes of the IP payload; all ones as long as no fragment has said so.
-    pub last: u32,
-    /// All others, at most.
-    pub most: u32,
-}
-
-impl Ends {
-    /// The IP payload's length is known.
-    #[inline(always)]
-    pub(super) const fn at(length: u32) -> Ends {
-        Ends {
-            last: length,
-            most: length,
-        }
-    }
-
-    /// Only the memory's is.
-    #[inline(always)]
-    const fn within(room: u32) -> Ends {
-        Ends {
-            last: UNKNOWN,
-            most: UDP + room,
-        }
-    }
-}
-
 /// What came of noting a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
@@ -237,54 +189,6 @@ impl Assembly {
         row.set(bus, Row::Begun, now);
         row.enter(bus, state);
         Some(row)
-    }
-
-    /// The row behind it; behind the last one, the first.
-    #[inline(always)]
-    pub(super) const fn behind(self) -> Assembly {
-        let next = self.0 + EUDP_ASSEMBLY_BYTES;
-        if next == EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES {
-            return Assembly::FIRST;
-        }
-        Assembly(next)
-    }
-
-    /// Whether no row has a datagram of this identification: not even one of which nothing is known
-    /// any more.
-    #[inline(always)]
-    pub(super) fn is_new<B: Bus>(bus: &mut B, identification: u32) -> bool {
-        !Assembly::all().any(|row| row.get(bus, Row::Identification) == identification)
-    }
-
-    /// Whether it has no datagram that comes or was given up, nor one of the host's.
-    #[inline(always)]
-    pub(super) fn is_unused<B: Bus>(self, bus: &mut B) -> bool {
-        let state = self.get(bus, Row::State);
-        state == State::Free as u32 || state == State::Spent as u32
-    }
-
-    /// The same as [`take`](Self::take) and [`begin`](Self::begin), and notes the first fragment: of a
-    /// datagram for one piece of memory.
-    #[inline(always)]
-    pub(super) fn begin_first<B: Bus>(self, bus: &mut B, key: &Key, now: u32, first: &First) {
-        bus.store(self.0 + PIECE_LIST, first.piece.host.high);
-        bus.store(self.0 + PIECE_LIST + 4, first.piece.host.low);
-        bus.store(self.0 + PIECE_LIST + 8, first.piece.bytes);
-        bus.store(self.0 + RUN_LIST, units(first.end));
-        self.set(bus, Row::Source, key.source);
-        self.set(bus, Row::Destination, key.destination);
-        self.set(bus, Row::Identification, key.identification);
-        self.set(bus, Row::Begun, now);
-        self.set(bus, Row::Endpoint, first.endpoint);
-        self.set(bus, Row::Cookie, first.cookie);
-        self.set(bus, Row::Room, first.piece.bytes);
-        self.set(bus, Row::Length, first.length);
-        self.set(bus, Row::Reach, first.end);
-        self.set(bus, Row::From, from(first.port, first.is_summed));
-        self.set(bus, Row::Sum, first.sum);
-        self.set(bus, Row::Runs, 1);
-        self.set(bus, Row::Pieces, 1);
-        self.enter(bus, State::Open);
     }
 
     /// Begins to put it together in the pieces of a descriptor.
@@ -406,26 +310,6 @@ impl Assembly {
         let sum = folded(self.get(bus, Row::Sum) + sum);
         self.set(bus, Row::Sum, sum);
         sum
-    }
-
-    /// Where the data behind `end` goes, and where it may end, if all that is there ends at `end`
-    /// without a gap, and it has one piece of memory. If a length is known, its front is there: the
-    /// first fragment has said so, or the last one, behind which there is nothing.
-    pub(super) fn in_line<B: Bus>(self, bus: &mut B, end: u32) -> Option<(HostAddress, Ends)> {
-        let length = self.length(bus);
-        let (_, last) = run(bus, self.0 + RUN_LIST, 0);
-        let is_in_line =
-            last == units(end) && self.get(bus, Row::Pieces) == 1 && self.get(bus, Row::Runs) == 1;
-        let (host, _) = self.piece(bus, 0).filter(|_| is_in_line)?;
-        let ends = length.map_or_else(|| Ends::within(self.room(bus)), Ends::at);
-        Some((host.plus(end - UDP), ends))
-    }
-
-    /// The same as [`fill`](Self::fill) of a fragment that ends at `end`, where all was one run up to it.
-    #[inline(always)]
-    pub(super) fn grow<B: Bus>(self, bus: &mut B, end: u32) {
-        bus.store_half(self.0 + RUN_LIST + 2, units(end) as u16);
-        self.set(bus, Row::Reach, end);
     }
 
     /// The same as [`fill`](Self::fill) if all that is there ends at `from`; `false` if not.

@@ -11,7 +11,8 @@
 //!
 //! Any other fragment takes the way of [`fragment`](super::fragment).
 
-use super::assembly::{Assembly, Ends, First};
+use super::assembly::Assembly;
+use super::assembly::in_order::{Ends, First};
 use super::completion::Reporter;
 use super::datagram::HEADERS;
 use super::fragment_header::{Fragment, Header};

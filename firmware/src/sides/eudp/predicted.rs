@@ -16,7 +16,8 @@
 //! Any other fragment takes the way of [`fragment`](super::fragment), which then
 //! [expects](Predicted::expect) the one behind it.
 
-use super::assembly::{Assembly, Ends, Key};
+use super::assembly::in_order::Ends;
+use super::assembly::{Assembly, Key};
 use super::datagram::ETHERNET;
 use super::fragment_header::{Fragment, Header};
 use super::part::Part;
