@@ -1,8 +1,8 @@
 //! The first fragment of a datagram, if it comes before the others: most of them do.
 //!
-//! It says whose the datagram is and how long. If no row has its identification, nothing of it is
-//! known; the row behind the one that was taken last has not been of use for longest. So neither is
-//! searched for, and what the row says is written at once. The memory is one piece.
+//! It says whose the datagram is and how long. If no row has its identification, nothing of the datagram
+//! is known, and the row behind the one that was taken last has not been of use for longest. So CPU A
+//! searches for neither, and writes all words of the row at once. The memory is one piece.
 //!
 //! ```text
 //!   row      | 0 | 1 | 2 | 3 | 4 | ...
@@ -25,7 +25,8 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
 impl Receiver {
-    /// Takes a fragment whose frame begins at `start`, if it is the first one of such a datagram.
+    /// Takes a fragment whose frame begins at `start`, if it is the first one of a datagram of which
+    /// nothing is known.
     #[inline(always)]
     pub(super) fn take_first<B: Dispatch>(
         &mut self,

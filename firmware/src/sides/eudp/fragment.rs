@@ -16,9 +16,9 @@
 //! ([`EndpointWord::Connected`]). If there is none, all of that datagram's fragments go to the host,
 //! whose kernel puts them together.
 //!
-//! The fragment that is next in line does not come here: see [`predicted`](super::predicted). While
-//! endpoints are open CPU A's pad has the code for that one, and what reads the headers of others. The
-//! rest is in SRAM, as is what a datagram needs once: [`context`].
+//! Most fragments do not come here: the [first](super::first) one of a datagram that begins with it, and
+//! the one that is [next in line](super::predicted). While endpoints are open CPU A's pad has the code
+//! for these. All else is in SRAM, with what a datagram needs once: [`context`].
 
 use super::assembly::{Assembly, Noted};
 use super::completion::Reporter;

@@ -55,12 +55,6 @@ impl Reporter {
     /// Whether the next descriptor to receive has its slot, or there is none.
     #[inline(always)]
     pub fn has_next<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
-        self.is_seen_to(endpoint) || self.look(io, endpoint)
-    }
-
-    /// Whether the next descriptor to receive has its slot, and others are seen to.
-    #[inline(always)]
-    pub(super) fn is_seen_to(&self, endpoint: u32) -> bool {
         let Some(queue) = self.queues.get(endpoint as usize) else {
             return true;
         };
@@ -69,7 +63,9 @@ impl Reporter {
         // mailbox.
         let is_asked = self.asked >> endpoint & 1 != 0;
         let is_seen_to = queue.filled == queue.produced || is_asked;
-        queue.has_enough() || is_seen_to && queue.filled != queue.received
+        queue.has_enough()
+            || is_seen_to && queue.filled != queue.received
+            || self.look(io, endpoint)
     }
 
     /// Looks after the descriptors to receive of endpoints whose mailboxes were rung.
