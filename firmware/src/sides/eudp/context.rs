@@ -25,10 +25,10 @@ pub(super) fn find<B: Dispatch>(
     io: &mut IoA<B>,
     fragment: &Fragment,
 ) -> Result<Assembly, Outcome> {
-    if !reporter.has_address(fragment.key.destination) {
+    if !reporter.has_address(fragment.ip.key.destination) {
         return Err(Outcome::Passed);
     }
-    let Some(assembly) = Assembly::find(&mut io.bus, &fragment.key) else {
+    let Some(assembly) = Assembly::find(&mut io.bus, &fragment.ip.key) else {
         return begin(receiver, reporter, io, fragment);
     };
     match assembly.state(&mut io.bus) {
@@ -58,7 +58,7 @@ fn begin<B: Dispatch>(
         source,
         destination,
         ..
-    } = fragment.key;
+    } = fragment.ip.key;
     let now = timer::now(&mut io.bus);
     receiver.knows_fragments = true;
     let endpoint = if fragment.is_first() {
@@ -68,7 +68,7 @@ fn begin<B: Dispatch>(
     };
     let Some(endpoint) = endpoint else {
         // If there is no row, its next fragment comes here again.
-        take_row(receiver, &mut io.bus, &fragment.key, State::Host, now);
+        take_row(receiver, &mut io.bus, &fragment.ip.key, State::Host, now);
         return Err(Outcome::Passed);
     };
     if !reporter.has_next(io, endpoint) {
@@ -76,12 +76,13 @@ fn begin<B: Dispatch>(
         io.bus.clear(EventBit::ReceiveComplete);
         return Err(Outcome::Waits);
     }
-    let Some(assembly) = take_row(receiver, &mut io.bus, &fragment.key, State::Spent, now) else {
+    let Some(assembly) = take_row(receiver, &mut io.bus, &fragment.ip.key, State::Spent, now)
+    else {
         receiver.drop_fragment(reporter, io, Refusal::NoContext);
         return Err(Outcome::Taken);
     };
     let work = &mut receiver.work;
-    let length = fragment.length().unwrap_or(fragment.end);
+    let length = fragment.length().unwrap_or(fragment.ip.end);
     let datagram = &mut work.flights.next().datagram;
     datagram.endpoint = endpoint;
     datagram.length = length.saturating_sub(UDP);

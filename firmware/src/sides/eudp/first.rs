@@ -32,19 +32,19 @@ impl Receiver {
         &mut self,
         reporter: &mut Reporter,
         io: &mut IoA<B>,
-        header: &Header,
+        header: Header,
         start: u32,
     ) -> Option<Taken> {
         let fragment = Fragment::with(&mut io.bus, header, start, 0, |address| address);
         let length = fragment.ports & 0xFFFF;
-        let end = fragment.end;
+        let end = fragment.ip.end;
         if end >= length || end <= UDP {
             return None;
         }
-        let endpoint = reporter.find(fragment.key.destination, fragment.destination_port())?;
+        let endpoint = reporter.find(fragment.ip.key.destination, fragment.destination_port())?;
         let assembly = self.newest.behind();
         if !assembly.is_unused(&mut io.bus)
-            || !Assembly::is_new(&mut io.bus, fragment.key.identification)
+            || !Assembly::is_new(&mut io.bus, fragment.ip.key.identification)
             || !reporter.has_next(io, endpoint)
         {
             return None;
@@ -65,12 +65,12 @@ impl Receiver {
             piece,
             length,
             end,
-            port: fragment.port,
+            port: fragment.ip.port,
             is_summed: fragment.is_summed,
             sum: fragment.sum,
         };
         let now = timer::now(&mut io.bus);
-        assembly.begin_first(&mut io.bus, &fragment.key, now, &first);
+        assembly.begin_first(&mut io.bus, &fragment.ip.key, now, &first);
         self.newest = assembly;
         self.knows_fragments = true;
         let bytes = end - UDP;

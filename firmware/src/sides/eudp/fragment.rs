@@ -126,7 +126,7 @@ fn see_to<B: Dispatch>(
     }
     // Most are of the same datagram as the one before.
     let recent = receiver.recent;
-    let is_recent = recent.is_open_for(&mut io.bus, &fragment.key)
+    let is_recent = recent.is_open_for(&mut io.bus, &fragment.ip.key)
         && reporter.vlan_of(recent.endpoint(&mut io.bus)) == fragment.vlan;
     if !is_recent {
         match context::find(receiver, reporter, io, fragment) {
@@ -176,8 +176,8 @@ fn take<B: Dispatch>(
     let place = Place {
         base,
         local: wrapped(base, start + ETHERNET + IP + header),
-        at: fragment.from.saturating_sub(UDP),
-        bytes: fragment.end - fragment.from - header,
+        at: fragment.ip.from.saturating_sub(UDP),
+        bytes: fragment.ip.end - fragment.ip.from - header,
     };
     let part = Part {
         assembly,
@@ -195,7 +195,7 @@ fn take<B: Dispatch>(
 /// Notes what the first fragment says.
 #[inline(never)]
 fn note_first<B: Bus>(bus: &mut B, assembly: Assembly, fragment: &Fragment) {
-    assembly.set_from(bus, fragment.port, fragment.is_summed);
+    assembly.set_from(bus, fragment.ip.port, fragment.is_summed);
     assembly.add(bus, fragment.sum);
 }
 
@@ -208,7 +208,7 @@ fn is_in_place<B: Bus>(
     assembly: Assembly,
 ) -> bool {
     let port = fragment.destination_port();
-    reporter.find(fragment.key.destination, port) == Some(assembly.endpoint(bus))
+    reporter.find(fragment.ip.key.destination, port) == Some(assembly.endpoint(bus))
 }
 
 /// Whether a fragment fits what is known of its datagram; notes that it is there.
@@ -224,7 +224,7 @@ fn judge<B: Bus>(
     if says.is_some() && known.is_some() && says != known {
         return Err(Refusal::BadHeader);
     }
-    let reach = assembly.reach(bus).max(fragment.end);
+    let reach = assembly.reach(bus).max(fragment.ip.end);
     let length = says.or(known);
     if length.is_some_and(|length| length < reach || length < UDP) {
         return Err(Refusal::BadHeader);
@@ -235,10 +235,10 @@ fn judge<B: Bus>(
     if fragment.is_first() && !is_in_place(reporter, bus, fragment, assembly) {
         return Err(Refusal::Misplaced);
     }
-    if assembly.extend(bus, fragment.from, fragment.end) {
+    if assembly.extend(bus, fragment.ip.from, fragment.ip.end) {
         return Ok(Noted::New);
     }
-    match assembly.fill(bus, fragment.from, fragment.end) {
+    match assembly.fill(bus, fragment.ip.from, fragment.ip.end) {
         Noted::Overlap => Err(Refusal::Overlap),
         Noted::Full => Err(Refusal::NoContext),
         noted => Ok(noted),

@@ -44,7 +44,7 @@ pub(super) struct Header {
     /// The sum of its addresses.
     addresses: u32,
     /// The source's port, if it is the first one.
-    port: u32,
+    pub(super) port: u32,
 }
 
 impl Header {
@@ -94,17 +94,9 @@ impl Header {
 
 /// What a fragment's headers say.
 pub(super) struct Fragment {
-    pub(super) key: Key,
-    /// Where it begins in the IP payload.
-    pub(super) from: u32,
-    /// Behind its last byte.
-    pub(super) end: u32,
-    /// Whether it is the last one.
-    pub(super) is_end: bool,
+    pub(super) ip: Header,
     /// The destination's port and the length of all, if it is the first one: as in the UDP header.
     pub(super) ports: u32,
-    /// The source's port.
-    pub(super) port: u32,
     /// Its VLAN, in bits 31:16; 0 for none.
     pub(super) vlan: u32,
     /// The sum of the pseudo-header and of the UDP header.
@@ -126,37 +118,25 @@ impl Fragment {
             return None;
         }
         let header = Header::of(&mut io.bus, frame, flags, &at)?;
-        Some(Fragment::with(&mut io.bus, &header, frame.start, vlan, at))
+        Some(Fragment::with(&mut io.bus, header, frame.start, vlan, at))
     }
 
     /// Reads the UDP header behind an IP header.
     #[inline(always)]
     pub(super) fn with<B: Bus>(
         bus: &mut B,
-        header: &Header,
+        ip: Header,
         start: u32,
         vlan: u32,
         at: impl Fn(u32) -> u32,
     ) -> Fragment {
         let (ports, check) = (bus.load(at(start + 36)), bus.load(at(start + 40)) >> 16);
-        let Header {
-            key,
-            from,
-            end,
-            is_end,
-            addresses,
-            port,
-        } = *header;
         let udp = ports & 0xFFFF;
         Fragment {
-            key,
-            from,
-            end,
-            is_end,
+            ip,
             ports,
-            port,
             vlan,
-            sum: folded(addresses + 17 + udp + port + halves(ports) + check),
+            sum: folded(ip.addresses + 17 + udp + ip.port + halves(ports) + check),
             is_summed: check != 0,
         }
     }
@@ -168,12 +148,12 @@ impl Fragment {
 
     /// Whether it is a UDP header alone.
     pub(super) const fn is_header(&self) -> bool {
-        self.end == UDP
+        self.ip.end == UDP
     }
 
     /// Whether it has the UDP header.
     pub(super) const fn is_first(&self) -> bool {
-        self.from == 0
+        self.ip.from == 0
     }
 
     /// Bytes of the IP payload, if it says so.
@@ -181,6 +161,10 @@ impl Fragment {
         if self.is_first() {
             return Some(self.ports & 0xFFFF);
         }
-        if self.is_end { Some(self.end) } else { None }
+        if self.ip.is_end {
+            Some(self.ip.end)
+        } else {
+            None
+        }
     }
 }

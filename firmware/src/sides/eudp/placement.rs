@@ -78,7 +78,7 @@ impl Receiver {
             return false;
         };
         let taken = if header.from == 0 {
-            self.take_first(reporter, io, &header, start)
+            self.take_first(reporter, io, header, start)
         } else {
             self.predicted.take(&mut io.bus, &header, start)
         };

@@ -89,7 +89,7 @@ impl Predicted {
         if fragment.vlan != 0 {
             return;
         }
-        let Some((host, ends)) = assembly.in_line(bus, fragment.end) else {
+        let Some((host, ends)) = assembly.in_line(bus, fragment.ip.end) else {
             return;
         };
         let endpoint = assembly.endpoint(bus);
@@ -108,9 +108,9 @@ impl Predicted {
         *self = Predicted {
             assembly,
             endpoint,
-            from: fragment.end,
+            from: fragment.ip.end,
             ends,
-            key: fragment.key,
+            key: fragment.ip.key,
             host,
         };
     }
