@@ -1,12 +1,16 @@
 //! What fills the write channel's queue, or breaks it: a bus that stalls, frames that come without
-//! gaps, memory that is gone.
+//! gaps or are wrong, memory that is gone.
 
 use crate::card::Card;
-use eudp::{Checksum, CutThrough, Region};
+use eudp::{Checksum, Completion, CutThrough, Region, Status};
 use host_driver::DmaMemory;
 use host_driver::nic::EndpointCard;
 use integration_tests::{Engine, Sim};
+use smoltcp::wire::Ipv4Packet;
 use tigon2_sim::timing::Parameters;
+
+/// Bytes of an Ethernet header.
+pub const ETHERNET: usize = 14;
 
 impl Card {
     /// One on a bus that stalls so many clocks before each write.
@@ -34,4 +38,25 @@ impl Card {
         self.stage.engine.machine().lock().unmap(&memory);
         (region.expect("a region"), memory)
     }
+
+    /// A received datagram's buffer, what became of it, and its bytes.
+    pub fn ended(&mut self) -> (u32, Status, u32) {
+        match self.completion() {
+            Completion::Received {
+                cookie,
+                status,
+                datagram,
+            } => (cookie, status, datagram.bytes),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A frame with other words in its IP packet; the sum of the IP header is made again.
+pub fn changed(frame: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let packet = &mut frame[ETHERNET..];
+    change(packet);
+    Ipv4Packet::new_unchecked(packet).fill_checksum();
+    frame
 }

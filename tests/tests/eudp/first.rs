@@ -1,15 +1,14 @@
 //! The first fragments of datagrams: whose they are, and which row each gets.
 
+use crate::burst::{ETHERNET, changed};
 use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, Completion, CutThrough, Refusals, Status};
+use eudp::{Checksum, CutThrough, Refusals, Status};
 use integration_tests::Engine;
 use smoltcp::wire::Ipv4Packet;
 use std::time::Duration;
 
 /// Bytes of the IP payload in a frame of an MTU of 1500.
 const MOST: usize = 1480;
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
 /// Bytes of a buffer.
 const BUFFER: u32 = 4096;
 
@@ -17,28 +16,15 @@ fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 1500)
 }
 
-/// A received datagram's buffer, what became of it, and its bytes.
-fn ended(card: &mut Card) -> (u32, Status, u32) {
-    match card.completion() {
-        Completion::Received {
-            cookie,
-            status,
-            datagram,
-        } => (cookie, status, datagram.bytes),
-        other => panic!("{other:?}"),
-    }
-}
-
 /// The same frame from another source. Its datagram has no checksum.
 fn from_another(frame: &[u8]) -> Vec<u8> {
-    let mut frame = frame.to_vec();
-    let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]);
-    if packet.frag_offset() == 0 {
-        packet.payload_mut()[6..8].fill(0);
-    }
-    frame[ETHERNET + 15] ^= 0x40;
-    Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
-    frame
+    changed(frame, |bytes| {
+        let mut packet = Ipv4Packet::new_unchecked(&mut *bytes);
+        if packet.frag_offset() == 0 {
+            packet.payload_mut()[6..8].fill(0);
+        }
+        bytes[15] ^= 0x40;
+    })
 }
 
 /// One datagram waits for its rest while others take all rows in turn, again and again: none of them
@@ -86,8 +72,8 @@ fn sources_may_use_the_same_identification() {
             card.arrive(&first);
             card.arrive(&other);
         }
-        assert_eq!(ended(&mut card), (1, Status::Done, 3000));
-        assert_eq!(ended(&mut card), (2, Status::Done, 3400));
+        assert_eq!(card.ended(), (1, Status::Done, 3000));
+        assert_eq!(card.ended(), (2, Status::Done, 3400));
         for (at, sent) in [0, BUFFER as usize].into_iter().zip(&sent) {
             assert!(card.memory(at, sent.len()) == *sent, "{at} {together}");
         }
@@ -134,10 +120,8 @@ fn a_wrong_first_fragment_takes_no_buffer() {
     for (number, (what, change)) in (0..).zip(changes) {
         let sent = bytes(number, 3000);
         card.post(0, BUFFER, number);
-        let mut wrong = card.fragments((number as u16 * 2, PORT), &sent, MOST);
-        change(&mut wrong[0][ETHERNET..]);
-        Ipv4Packet::new_unchecked(&mut wrong[0][ETHERNET..]).fill_checksum();
-        card.arrive(&wrong[..1]);
+        let frames = card.fragments((number as u16 * 2, PORT), &sent, MOST);
+        card.arrive(&[changed(&frames[0], change)]);
         let frames = card.fragments((number as u16 * 2 + 1, PORT), &sent, MOST);
         card.arrive(&frames);
         assert_eq!(
@@ -170,7 +154,7 @@ fn a_length_that_is_too_short_gives_the_datagram_up() {
     let mut frames = card.fragments((1, PORT), &bytes(1, 3000), MOST);
     frames[0][ETHERNET + 24..ETHERNET + 26].copy_from_slice(&1000_u16.to_be_bytes());
     card.arrive(&frames);
-    let (cookie, status, _) = ended(&mut card);
+    let (cookie, status, _) = card.ended();
     assert_eq!((cookie, status), (1, Status::Incomplete));
     assert!(card.rests());
     assert!(card.memory(992, 3000).iter().all(|byte| *byte == 0));
@@ -210,7 +194,7 @@ fn a_row_that_was_given_up_is_not_next_while_it_is_written() {
     card.arrive(&frames);
     let refused = card.fragments((9, PORT), &bytes(9, 100), 64);
     card.arrive(&refused[..1]);
-    let (cookie, status, _) = ended(&mut card);
+    let (cookie, status, _) = card.ended();
     assert_eq!((cookie, status), (7, Status::Incomplete));
     let mut next = |number: u16, cookie: u32| {
         assert_eq!(card.completion(), Card::received(cookie, 100, true));

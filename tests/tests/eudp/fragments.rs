@@ -1,7 +1,7 @@
 //! Datagrams that come in fragments, put together in a process's memory.
 
 use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, Completion, CutThrough, Refusals, Status};
+use eudp::{Checksum, CutThrough, Refusals, Status};
 use integration_tests::Engine;
 use std::time::Duration;
 
@@ -25,17 +25,6 @@ fn shuffled<T>(items: &mut [T], random: &mut impl FnMut(usize) -> usize) {
     for last in (1..items.len()).rev() {
         items.swap(last, random(last + 1));
     }
-}
-
-/// A lost datagram gives its buffer back.
-fn incomplete(cookie: u32, completion: Completion) {
-    let Completion::Received {
-        cookie: of, status, ..
-    } = completion
-    else {
-        panic!("{completion:?}");
-    };
-    assert_eq!((of, status), (cookie, Status::Incomplete));
 }
 
 #[test]
@@ -166,7 +155,7 @@ fn fragments_that_overlap_are_refused() {
     let over = card.fragment(1, MOST - 8, &[0x66; 64], true);
     card.post(0, 8192, 1);
     card.arrive(&[frames[0].clone(), over]);
-    incomplete(1, card.completion());
+    assert_eq!(card.ended(), (1, Status::Incomplete, 0));
     // What comes of it afterwards is nothing.
     card.post(0, 8192, 2);
     card.arrive(&frames[1..]);
@@ -210,14 +199,14 @@ fn datagrams_that_do_not_fit_are_counted_by_reason() {
     // The same as the last one says, when some were placed.
     let frames = card.fragments((next(), PORT), &sent, MOST);
     card.arrive(&[frames[1].clone(), frames[2].clone()]);
-    incomplete(1, card.completion());
+    assert_eq!(card.ended(), (1, Status::Incomplete, 0));
     seen.bad_region += 1;
     // A wrong sum.
     card.post(0, 4096, 2);
     let mut frames = card.fragments((next(), PORT), &sent, MOST);
     frames[1][700] ^= 1;
     card.arrive(&frames);
-    incomplete(2, card.completion());
+    assert_eq!(card.ended(), (2, Status::Incomplete, 0));
     seen.bad_sum += 1;
     // The last fragment ends elsewhere than the UDP header says.
     card.post(0, 4096, 3);
@@ -225,13 +214,13 @@ fn datagrams_that_do_not_fit_are_counted_by_reason() {
     let frames = card.fragments((identification, PORT), &sent, MOST);
     let short = card.fragment(identification, 2 * MOST, &[1; 16], false);
     card.arrive(&[frames[0].clone(), short]);
-    incomplete(3, card.completion());
+    assert_eq!(card.ended(), (3, Status::Incomplete, 0));
     seen.bad_header += 1;
     // It is for another port.
     card.post(0, 4096, 4);
     let frames = card.fragments((next(), PORT + 1), &sent, MOST);
     card.arrive(&[frames[2].clone(), frames[0].clone()]);
-    incomplete(4, card.completion());
+    assert_eq!(card.ended(), (4, Status::Incomplete, 0));
     seen.misplaced += 1;
     // More gaps than there is room for.
     card.post(0, 4096, 5);
@@ -240,7 +229,7 @@ fn datagrams_that_do_not_fit_are_counted_by_reason() {
         let frame = card.fragment(identification, 16 + 16 * gap, &[1; 8], true);
         card.stage.engine.send(&frame);
     }
-    incomplete(5, card.completion());
+    assert_eq!(card.ended(), (5, Status::Incomplete, 0));
     seen.no_context += 1;
     assert_eq!(card.refusals(), seen);
     card.follow();
@@ -273,7 +262,7 @@ fn what_does_not_become_whole_is_given_up() {
     assert!(card.rests());
     card.stage.engine.pass(Duration::from_millis(60));
     for cookie in 2..8 {
-        incomplete(cookie, card.completion());
+        assert_eq!(card.ended(), (cookie, Status::Incomplete, 0));
     }
     seen.expired += 6;
     assert_eq!(card.refusals(), seen);

@@ -1,15 +1,13 @@
 //! Fragments that come one behind the other, and are in the write channel's queue together.
 
+use crate::burst::{ETHERNET, changed};
 use crate::card::{Card, PORT, bytes};
 use eudp::{Checksum, Completion, CutThrough, Refusals, Segment, Status};
 use integration_tests::Engine;
-use smoltcp::wire::Ipv4Packet;
 use std::time::Duration;
 
 /// Bytes of the IP payload in a frame of an MTU of 1500.
 const MOST: usize = 1480;
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
 /// Bytes of a buffer.
 const BUFFER: u32 = 8192;
 
@@ -22,23 +20,13 @@ fn slow_card() -> Card {
     Card::stalling(600)
 }
 
-/// A received datagram's buffer and what became of it.
-fn ended(card: &mut Card) -> (u32, Status) {
-    match card.completion() {
-        Completion::Received { cookie, status, .. } => (cookie, status),
-        other => panic!("{other:?}"),
-    }
-}
-
 /// A fragment with other words in its IP header, whose sum is made again, and with other data.
 fn forged(frame: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut frame = frame.to_vec();
     frame[ETHERNET + 20..]
         .iter_mut()
         .for_each(|byte| *byte ^= 0xFF);
-    change(&mut frame[ETHERNET..]);
-    Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
-    frame
+    changed(&frame, change)
 }
 
 /// Two datagrams in fragments and whole ones with and without a sum, of which one is wrong, by turns
@@ -166,8 +154,8 @@ fn the_next_fragment_must_end_where_the_datagram_does() {
         let last = card.fragment(number as u16, 2 * MOST, &vec![7; length], more);
         card.arrive(&[frames[0].clone(), frames[1].clone(), last]);
         assert_eq!(
-            ended(&mut card),
-            (number, Status::Incomplete),
+            card.ended(),
+            (number, Status::Incomplete, 0),
             "{length} bytes"
         );
     }
@@ -213,7 +201,7 @@ fn what_comes_before_the_header_is_not_written_behind_the_memory() {
         // All that lies in the memory, and the one behind it.
         let most = (room as usize + 8) / 400;
         card.arrive(&frames[1..=most]);
-        assert_eq!(ended(&mut card), (number, Status::Incomplete), "{room}");
+        assert_eq!(card.ended(), (number, Status::Incomplete, 0), "{room}");
         assert!(card.rests());
         let behind = card.memory(room as usize, (BUFFER - room) as usize);
         assert!(behind.iter().all(|byte| *byte == 0), "{room}");
@@ -230,8 +218,7 @@ fn fragments_may_differ_in_what_does_not_count() {
     let sent = bytes(1, 5000);
     let mut frames = card.fragments((1, PORT), &sent, MOST);
     for (frame, at) in frames[1..].iter_mut().zip([1, 8, 1]) {
-        frame[ETHERNET + at] ^= 4;
-        Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
+        *frame = changed(frame, |packet| packet[at] ^= 4);
     }
     card.arrive(&frames);
     assert_eq!(card.completion(), Card::received(1, 5000, true));
@@ -249,7 +236,7 @@ fn the_next_fragment_of_what_was_given_up_is_dropped() {
     let frames = card.fragments((1, PORT), &bytes(1, 5000), MOST);
     card.arrive(&frames[..2]);
     card.stage.engine.pass(Duration::from_micros(200_500));
-    assert_eq!(ended(&mut card), (1, Status::Incomplete));
+    assert_eq!(card.ended(), (1, Status::Incomplete, 0));
     card.memory
         .write_bytes(0, &[0; BUFFER as usize])
         .expect("it fits");
@@ -343,7 +330,7 @@ fn a_datagram_is_given_up_once() {
     for number in 0..4 {
         assert_eq!(card.completion(), Card::received(number, 1400, true));
     }
-    assert_eq!(ended(&mut card), (4, Status::Incomplete));
+    assert_eq!(card.ended(), (4, Status::Incomplete, 0));
     assert_eq!(card.completion(), Card::received(5, 1592, false));
     assert!(card.rests());
     assert_eq!(card.refusals().bad_region, 1);
@@ -375,7 +362,7 @@ fn a_row_is_not_used_again_while_its_fragments_are_written() {
         let frames = card.fragments((number, PORT), &bytes(8, 100), 64);
         card.arrive(&frames);
     }
-    assert_eq!(ended(&mut card), (7, Status::Incomplete));
+    assert_eq!(card.ended(), (7, Status::Incomplete, 0));
     assert_eq!(card.completion(), Card::received(8, 100, true));
     assert!(card.memory(9 * BUFFER as usize, 100) == bytes(8, 100));
     assert_eq!(card.refusals().bad_sum, 0);
@@ -409,7 +396,7 @@ fn memory_that_is_gone_costs_only_its_datagram() {
         }
         for number in 0..12 {
             if number == 4 {
-                assert_eq!(ended(&mut card), (4, Status::Incomplete));
+                assert_eq!(card.ended(), (4, Status::Incomplete, 0));
                 continue;
             }
             let length = sent[number as usize].len();
