@@ -136,14 +136,23 @@ impl Fetcher {
         is_done
     }
 
-    /// Follows which endpoints are open, and listens to mailboxes while one is. The word of one that was
-    /// just opened may be what it was when CPU B looked last, so it is looked at. Tells CPU A when
-    /// nothing is under way of those that were closed.
+    /// Follows which endpoints are open, and listens to mailboxes while one is. One that was just opened
+    /// may have rung already, so it is looked at; a bell from then on says more than the 0 with which an
+    /// endpoint is opened, whatever its last owner rang with. Tells CPU A when nothing is under way of
+    /// those that were closed.
     fn follow<B: Dispatch>(&mut self, io: &mut IoB<B>, open: Open, has_rooms: bool) -> bool {
         if open != self.open {
             match open.only_change(self.open) {
-                Some(last) => self.note(last, 1),
-                None => self.rung = [u32::MAX; 2],
+                Some(last) => {
+                    self.note(last, 1);
+                    io.bus.store_half(SPINE_BELLS + (last << 1), 0);
+                }
+                None => {
+                    self.rung = [u32::MAX; 2];
+                    for word in 0..ENDPOINTS / 2 {
+                        io.bus.store(SPINE_BELLS + (word << 2), 0);
+                    }
+                }
             }
             self.open = open;
             self.before = self.asked;
