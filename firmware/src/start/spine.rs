@@ -136,7 +136,7 @@ extern "C" fn transmit() -> Status {
     effects().transmit()
 }
 
-#[unsafe(link_section = ".scratch_a.low.imports")]
+#[unsafe(link_section = ".text.imports")]
 extern "C" fn keep() -> u32 {
     effects().keep()
 }
@@ -161,7 +161,7 @@ extern "C" fn send(number: u32) -> Status {
     effects().send(number)
 }
 
-#[unsafe(link_section = ".scratch_a.low.imports")]
+#[unsafe(link_section = ".text.imports")]
 extern "C" fn release(number: u32) -> Status {
     effects().release(number)
 }

@@ -7,6 +7,7 @@ mod commands;
 mod cost;
 mod cuts;
 mod exchange;
+mod expected;
 mod fuzz;
 mod kept;
 mod leased;

@@ -26,12 +26,17 @@ use tigon2_hal::schedule::barrier;
 /// NIC address of the endpoints' mailboxes.
 pub const BELLS: u32 = MAILBOXES + mailbox::BYTES * FIRST_MAILBOX;
 
-/// A halfword of an endpoint's doorbell: messages that it has taken in bits 15:8, that it has
+/// NIC address of an endpoint's doorbell: two halfwords in each of two words, so they follow each other.
+#[inline(always)]
+pub const fn bell(endpoint: u32) -> u32 {
+    BELLS + (endpoint << 1)
+}
+
+/// An endpoint's doorbell: messages that it has taken in bits 15:8, that it has
 /// written in bits 7:0.
 #[inline(always)]
 pub fn doorbell<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
-    // Two halfwords in each of two words: they follow each other.
-    bus.load_half(BELLS + (endpoint << 1)).into()
+    bus.load_half(bell(endpoint)).into()
 }
 
 /// NIC address of an endpoint's row. In a register: else a compiler makes the address of each of its

@@ -13,9 +13,14 @@
 //!   ------+============+############+------
 //! ```
 //!
+//! The message that an application sends next is [expected], so asking for it takes less.
+//!
 //! A message's data are fetched when CPU A asks for them, those of one message at a time.
 
-use super::endpoint::{BELLS, Open, count_dropped, doorbell, memory, row};
+mod expected;
+mod turns;
+
+use super::endpoint::{BELLS, Open, count_dropped, doorbell, row};
 use super::supply::AGAIN;
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
@@ -28,9 +33,10 @@ use crate::memory::shared::{
     SPINE_DATA, SPINE_ENDPOINTS_SEEN, SPINE_FETCHED, SPINE_MESSAGES_RUN, SPINE_REPORTED,
     SPINE_REQUESTED, SPINE_WANTED,
 };
+use expected::Expected;
 use host_interface::spine::rings::{
-    Dropped, ENDPOINTS, EndpointWord, FIRST_MAILBOX, HEAD_BYTES, HeaderWord, MAILBOXES,
-    MESSAGE_BYTES, PER_MAILBOX,
+    Dropped, ENDPOINTS, EndpointWord, FIRST_MAILBOX, HeaderWord, MAILBOXES, MESSAGE_BYTES,
+    PER_MAILBOX,
 };
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, mailbox};
@@ -38,6 +44,7 @@ use tigon2_hal::Bus;
 use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
+use turns::behind_last;
 
 /// Messages of a request.
 const MOST: u32 = 4;
@@ -96,6 +103,8 @@ pub struct Fetcher {
     before: u32,
     /// [`SPINE_WANTED`] when all of it was done.
     wanted: u32,
+    /// The next message of the endpoint whose messages were asked for last.
+    expected: Expected,
 }
 
 impl Fetcher {
@@ -110,6 +119,7 @@ impl Fetcher {
         open: Open::NONE,
         before: 0,
         wanted: 0,
+        expected: Expected::NONE,
     };
 
     /// Sees to what CPU A asks for, and to messages that wait. Returns whether nothing is left to do.
@@ -144,7 +154,7 @@ impl Fetcher {
         if open != self.open {
             match open.only_change(self.open) {
                 Some(last) => {
-                    self.note(last, 1);
+                    self.note(last);
                     io.bus.store_half(SPINE_BELLS + (last << 1), 0);
                 }
                 None => {
@@ -155,6 +165,7 @@ impl Fetcher {
                 }
             }
             self.open = open;
+            self.expected = Expected::NONE;
             self.before = self.asked;
             io.bus.set_to(EventBit::Mailbox, open.any() || has_rooms);
         }
@@ -169,11 +180,11 @@ impl Fetcher {
 
     /// The host has written these mailboxes, from that of the first endpoints on. As
     /// [`look`](Self::look).
-    #[inline(never)]
+    #[inline(always)]
     pub fn rung<B: Dispatch>(&mut self, io: &mut IoB<B>, boxes: u32) -> bool {
         let others_wait = self.rung != [0; 2];
         let mut left = boxes & ((1 << MAILBOXES) - 1);
-        let (mut word, mut last) = (0, ENDPOINTS);
+        let (mut word, mut found) = (0, ENDPOINTS);
         while left != 0 {
             // Steps: the chip cannot count zeros.
             while left & 0xF == 0 {
@@ -182,61 +193,79 @@ impl Fetcher {
             }
             if left & 1 != 0 {
                 for word in word..word + WORDS {
-                    last = self.compare(&mut io.bus, word).unwrap_or(last);
+                    found = self.compare(&mut io.bus, word, found);
                 }
             }
             left = barrier(left >> 1);
             word += WORDS;
         }
-        // If others wait there is a look for them soon.
-        others_wait || last == ENDPOINTS || self.serve(io, last)
+        if found == ENDPOINTS {
+            return true;
+        }
+        if others_wait {
+            // There is a look for them soon.
+            self.note(found);
+            return true;
+        }
+        self.serve(io, found)
     }
 
     /// Looks for what is new in a word of the mailboxes, which has two endpoints. Returns one that has
-    /// more messages.
+    /// more messages, or else the one that was found before; others wait.
     #[inline(always)]
-    fn compare<B: Bus>(&mut self, bus: &mut B, word: u32) -> Option<u32> {
+    fn compare<B: Bus>(&mut self, bus: &mut B, word: u32, before: u32) -> u32 {
         let seen = SPINE_BELLS + (word << 2);
         let now = bus.load(BELLS + (word << 2));
         let new = now ^ bus.load(seen);
         if new == 0 {
-            return None;
+            return before;
         }
         bus.store(seen, now);
-        let both = u32::from(new & 0x00FF_0000 != 0) | u32::from(new & 0xFF != 0) << 1;
+        let (first, second) = (new & 0x00FF_0000, new & 0xFF);
+        if first | second == 0 {
+            return before;
+        }
         let endpoint = word << 1;
-        self.note(endpoint, both);
-        // 1 is the first one, 2 the second, 3 are both.
-        (both != 0).then_some(endpoint + (both >> 1))
+        if before != ENDPOINTS {
+            self.note(before);
+        }
+        if first != 0 && second != 0 {
+            self.note(endpoint);
+        }
+        endpoint + u32::from(second != 0)
     }
 
-    /// An endpoint, or it and the next one, may have more messages: bits from that of the first one on.
+    /// An endpoint may have more messages.
     #[inline(always)]
-    fn note(&mut self, endpoint: u32, bits: u32) {
-        if let Some(word) = self.rung.get_mut((endpoint >> 5) as usize) {
-            *word |= bits << (endpoint & 31);
+    fn note(&mut self, endpoint: u32) {
+        if let Some(word) = self.rung.get_mut((endpoint >> 5 & 1) as usize) {
+            *word |= 1 << (endpoint & 31);
         }
     }
 
     /// Asks for messages of the endpoint whose turn it is. As [`look`](Self::look).
     #[inline(never)]
     fn fetch<B: Dispatch>(&mut self, io: &mut IoB<B>) -> bool {
-        match behind_last(self.rung, self.served) {
-            Some(endpoint) => self.serve(io, endpoint),
-            None => true,
+        let Some(endpoint) = behind_last(self.rung, self.served) else {
+            return true;
+        };
+        if let Some(word) = self.rung.get_mut((endpoint >> 5 & 1) as usize) {
+            *word &= !(1 << (endpoint & 31));
         }
+        self.serve(io, endpoint)
     }
 
     /// Asks for messages of an endpoint, if there is room. As [`look`](Self::look).
-    #[inline(always)]
+    #[inline(never)]
     fn serve<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32) -> bool {
-        let Some(has_more) = self.ask(io, endpoint) else {
-            io.arm_within(SlotB::Watch, AGAIN);
-            return false;
-        };
-        self.served = endpoint;
-        if !has_more && let Some(word) = self.rung.get_mut((endpoint >> 5) as usize) {
-            *word &= !(1 << (endpoint & 31));
+        match self.ask(io, endpoint) {
+            Some(false) => {}
+            Some(true) => self.note(endpoint),
+            None => {
+                self.note(endpoint);
+                io.arm_within(SlotB::Watch, AGAIN);
+                return false;
+            }
         }
         let is_done = self.rung == [0; 2];
         if !is_done {
@@ -248,7 +277,7 @@ impl Fetcher {
 
     /// Asks for the next messages of an endpoint. Whether it may have more; none if there is no
     /// room for as many as one request can have of them.
-    #[inline(never)]
+    #[inline(always)]
     fn ask<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32) -> Option<bool> {
         let bus = &mut io.bus;
         let row = row(endpoint);
@@ -274,28 +303,56 @@ impl Fetcher {
             return None;
         }
         let bus = &mut io.bus;
-        let host = memory(bus, row).plus(HEAD_BYTES + (index << MESSAGE_SHIFT));
-        let local = in_slot(self.requested);
-        let (mut at, mut entry) = (barrier(local), barrier(entry(self.requested)));
-        let mut serial = fetched;
+        let next = Expected::at(bus, endpoint, row, fetched, index);
+        let local = self.request(io, endpoint, &next, count, under_way == 0);
+        self.note_request(io, local, count << MESSAGE_SHIFT);
+        self.served = endpoint;
+        self.expect_next(io);
+        Some(count != waiting)
+    }
+
+    /// Asks for some messages of an endpoint from the next one on, and returns where the first one will
+    /// be. With `is_first` CPU A has no other one.
+    #[inline(always)]
+    fn request<B: Dispatch>(
+        &mut self,
+        io: &mut IoB<B>,
+        endpoint: u32,
+        next: &Expected,
+        count: u32,
+        is_first: bool,
+    ) -> u32 {
+        let bus = &mut io.bus;
+        let local = barrier(in_slot(self.requested));
+        let (mut at, mut entry) = (local, barrier(entry(self.requested)));
         for _ in 0..count {
             // A message that has not arrived has no serial.
             bus.store(at + HeaderWord::Serial as u32, 0);
+            at += MESSAGE_BYTES;
+        }
+        self.requested = self.requested.wrapping_add(count);
+        SPINE_REQUESTED.set(&io.me, bus, self.requested);
+        if is_first {
+            // CPU A looks for this one while it arrives.
+            io.ring_a();
+        }
+        let bus = &mut io.bus;
+        let mut serial = next.fetched;
+        for _ in 0..count {
             serial = serial.wrapping_add(1);
             bus.store(entry, serial << 8 | endpoint);
-            at += MESSAGE_BYTES;
             entry += 4;
         }
         // Before its messages can run.
-        bus.store(row + EndpointWord::Fetched as u32, serial);
-        self.requested = self.requested.wrapping_add(count);
-        SPINE_REQUESTED.set(&io.me, &mut io.bus, self.requested);
-        if under_way == 0 {
-            // CPU A has no other message: it looks for this one while it arrives.
-            io.ring_a();
-        }
-        self.put(io, host, local, count << MESSAGE_SHIFT);
-        Some(count != waiting)
+        bus.store(next.row + EndpointWord::Fetched as u32, serial);
+        put(
+            io,
+            next.host,
+            local,
+            count << MESSAGE_SHIFT,
+            io.states.words,
+        );
+        local
     }
 
     /// Asks for a message's data, as CPU A does. As [`look`](Self::look).
@@ -306,7 +363,8 @@ impl Fetcher {
         }
         let word = |offset| SPINE_DATA_REQUEST + offset;
         let [high, low, local, bytes] = [0, 4, 8, 12].map(|offset| io.bus.load(word(offset)));
-        self.put(io, HostAddress { high, low }, local, bytes | IS_DATA);
+        put(io, HostAddress { high, low }, local, bytes, io.states.data);
+        self.note_request(io, local, bytes | IS_DATA);
         self.data = self.data.wrapping_add(1);
         true
     }
@@ -317,21 +375,9 @@ impl Fetcher {
         self.asked.wrapping_sub(reported) < MESSAGE_REQUESTS && io.read_ring.has_room(1)
     }
 
-    /// Gives the channel a request, and notes it for CPU A.
-    fn put<B: Dispatch>(&mut self, io: &mut IoB<B>, host: HostAddress, local: u32, length: u32) {
-        let state = if length & IS_DATA != 0 {
-            io.states.data
-        } else {
-            io.states.words
-        };
-        let transfer = Transfer {
-            host,
-            local,
-            length: length & !IS_DATA,
-            state,
-            note: ReadNote::MESSAGE.word(),
-        };
-        io.read_ring.put(&mut io.bus, &transfer);
+    /// Notes a request for CPU A.
+    #[inline(always)]
+    fn note_request<B: Dispatch>(&mut self, io: &mut IoB<B>, local: u32, length: u32) {
         let at = request(self.asked);
         io.bus.store(at, local);
         io.bus.store(at + 4, length);
@@ -347,32 +393,15 @@ impl Fetcher {
     }
 }
 
-/// The first bit of two words behind a bit, or else the first of all.
-fn behind_last(words: [u32; 2], last: u32) -> Option<u32> {
-    let [low, high] = words;
-    let mask = |from: u32| if from < 32 { u32::MAX << from } else { 0 };
-    let next = last + 1;
-    let above = if next < 32 {
-        [low & mask(next), high]
-    } else {
-        [0, high & mask(next - 32)]
+/// Gives the channel a request.
+#[inline(always)]
+fn put<B: Dispatch>(io: &mut IoB<B>, host: HostAddress, local: u32, length: u32, state: u32) {
+    let transfer = Transfer {
+        host,
+        local,
+        length,
+        state,
+        note: ReadNote::MESSAGE.word(),
     };
-    first_bit(above).or_else(|| first_bit(words))
-}
-
-/// The number of the first bit of two words, by steps: the chip cannot count zeros.
-fn first_bit([low, high]: [u32; 2]) -> Option<u32> {
-    let (mut word, mut number) = if low != 0 { (low, 0) } else { (high, 32) };
-    if word == 0 {
-        return None;
-    }
-    while word & 0xFF == 0 {
-        word = barrier(word >> 8);
-        number += 8;
-    }
-    while word & 1 == 0 {
-        word = barrier(word >> 1);
-        number += 1;
-    }
-    Some(number)
+    io.read_ring.put(&mut io.bus, &transfer);
 }

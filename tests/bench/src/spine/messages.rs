@@ -46,6 +46,8 @@ pub struct Messages {
     pub to_handler: f64,
     /// The longest of them, with a look of the watchdog where it is worst.
     pub to_handler_at_most: f64,
+    /// The median of two applications that take turns.
+    pub to_handler_in_turn: f64,
     /// Microseconds from the doorbell to the answer in the application's memory: the median.
     pub there_and_back: f64,
     /// Small messages a second of one application to a handler.
@@ -65,6 +67,10 @@ impl Messages {
             (
                 "doorbell to handler, at most",
                 format!("{} us", at_most(self.to_handler_at_most)),
+            ),
+            (
+                "of two that take turns",
+                format!("{:.1} us", self.to_handler_in_turn),
             ),
             ("there and back", format!("{:.1} us", self.there_and_back)),
             ("one way", format!("{:.0} /s", self.one_way)),
@@ -129,10 +135,10 @@ impl Ends {
         self.card.ring_endpoint(number as u32, endpoint)
     }
 
-    /// Puts a message that is answered into the first endpoint's ring.
-    fn ask(&mut self) -> Result<Answer> {
-        ensure!(self.put(0, ANSWERS)?, "the ring is full");
-        let endpoint = self.open.first().context("an endpoint")?;
+    /// Puts a message that is answered into an endpoint's ring.
+    fn ask(&mut self, number: usize) -> Result<Answer> {
+        ensure!(self.put(number, ANSWERS)?, "the ring is full");
+        let endpoint = self.open.get(number).context("no such endpoint")?;
         let taken = endpoint.taken();
         let slot = from_card(SIZES.slots) + (taken & (SIZES.slots - 1)) * 256;
         Ok(Answer {
@@ -142,19 +148,19 @@ impl Ends {
         })
     }
 
-    /// Microseconds to the handler, and until the answer is there.
-    fn once(&mut self) -> Result<(f64, f64)> {
+    /// Microseconds of an endpoint's message to the handler, and until the answer is there.
+    fn once(&mut self, number: usize) -> Result<(f64, f64)> {
         let text = self.card.text();
-        let answer = self.ask()?;
+        let answer = self.ask(number)?;
         let from = self.card.machine.lock().cycle();
-        self.ring(0)?;
+        self.ring(number)?;
         let mut machine = self.card.machine.lock();
         let there = until(&mut machine, |machine| text.contains(pc(machine)))?;
         let back = until(&mut machine, |_| answer.is_there())?;
         drop(machine);
-        let first = self.open.first_mut().context("an endpoint")?;
-        ensure!(first.take()?.is_some(), "no answer");
-        self.ring(0)?;
+        let endpoint = self.open.get_mut(number).context("no such endpoint")?;
+        ensure!(endpoint.take()?.is_some(), "no answer");
+        self.ring(number)?;
         self.card.machine.lock().run(20_000);
         Ok(((there - from) as f64 / CLOCK, (back - from) as f64 / CLOCK))
     }
@@ -215,18 +221,24 @@ pub(super) fn one_at_a_time(
 /// # Errors
 /// If a message does not come through.
 pub fn measure(kit: &Kit) -> Result<Messages> {
+    let turns = |ends: &mut Ends| {
+        one_at_a_time(PHASES, |turn| {
+            // Where the watchdog's looks fall is not the same each time.
+            ends.card.machine.lock().run(turn * PERIOD / PHASES);
+            let number = turn as usize % ends.open.len();
+            ends.once(number)
+        })
+    };
     let mut ends = Ends::open(kit, 1)?;
-    let [to_handler, to_handler_at_most, there_and_back] = one_at_a_time(PHASES, |turn| {
-        // Where the watchdog's looks fall is not the same each time.
-        ends.card.machine.lock().run(turn * PERIOD / PHASES);
-        ends.once()
-    })?;
+    let [to_handler, to_handler_at_most, there_and_back] = turns(&mut ends)?;
+    let [to_handler_in_turn, ..] = turns(&mut Ends::open(kit, 2)?)?;
     let one_way = ends.rate(CONSUMES)?;
     let answered = Ends::open(kit, 1)?.rate(ANSWERS)?;
     let one_way_of_all = Ends::open(kit, ENDPOINTS)?.rate(CONSUMES)?;
     Ok(Messages {
         to_handler,
         to_handler_at_most,
+        to_handler_in_turn,
         there_and_back,
         one_way,
         one_way_of_all,

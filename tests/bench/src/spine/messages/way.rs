@@ -43,10 +43,10 @@ impl Way {
 pub fn record(kit: &Kit) -> Result<Way> {
     let mut ends = Ends::open(kit, 1)?;
     // The first one finds nothing where it will be.
-    ends.once()?;
+    ends.once(0)?;
     let machine = ends.card.machine.clone();
     let mut looks = Looks::new(kit.elf(), &ends.card.text().0)?;
-    let answer = ends.ask()?;
+    let answer = ends.ask(0)?;
     let begin = machine.lock().now();
     ends.ring(0)?;
     loop {
