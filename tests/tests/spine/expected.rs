@@ -2,8 +2,10 @@
 
 use crate::card::Spine;
 use crate::rings::{Messages, SIZES};
-use host_interface::spine::DomainCount;
-use spine_linker::load::handlers_of;
+use host_interface::spine::rings::Dropped;
+use host_interface::spine::{DomainCount, peer};
+use spine_linker::endpoint::RingSizes;
+use spine_linker::load::{Card, handlers_of};
 
 /// Handlers of the extension.
 const ANSWERS: u8 = 0;
@@ -62,6 +64,55 @@ fn others_come_beside_the_expected_one() {
         let counts = messages.counts(number);
         assert_eq!(counts.fetched, counts.delivered);
         assert_eq!(counts.dropped.iter().sum::<u32>(), 0);
+    }
+}
+
+/// An application rings for each message, faster than they run: more of them wait than the card has room
+/// for.
+#[test]
+fn many_are_rung_for_one_by_one() {
+    const LONG: RingSizes = RingSizes { slots: 64, bulk: 0 };
+    let mut messages = Messages::on(Spine::timed("default"), &[]);
+    messages.add(10, LONG, handlers_of(messages.domain));
+    for between in [150, 350, 560] {
+        for argument in 0..60 {
+            messages.send(10, ANSWERS, &[argument]);
+            messages.run(between);
+        }
+        for argument in 0..60 {
+            assert_eq!(messages.arguments(10), [argument], "{between}");
+        }
+        messages.ring(10);
+        messages.run(5000);
+    }
+    assert_eq!(messages.counts(10).delivered, 180);
+}
+
+/// A doorbell that claims more than the ring has room for is no expected message.
+#[test]
+fn a_claim_beyond_the_ring_is_dropped() {
+    let mut messages = Messages::on(Spine::timed("default"), &[10]);
+    ask(&mut messages, 10, 1);
+    messages.run(5000);
+    messages.ring_with(10, 200);
+    messages.run(5000);
+    let counts = messages.counts(10);
+    assert_eq!((counts.fetched, counts.delivered), (1, 1));
+    assert_eq!(counts.dropped[Dropped::BeyondCredit as usize], 1);
+}
+
+/// CPU B sees the other card's bell and the endpoint's together.
+#[test]
+fn the_peers_bell_hides_no_endpoint() {
+    let mut messages = Messages::on(Spine::timed("default"), &[10]);
+    for argument in 0..20 {
+        messages.put(10, ANSWERS, &[argument]);
+        let card = &mut messages.spine.card;
+        card.ring(peer::MAILBOX).expect("the card is there");
+        messages.ring(10);
+        assert_eq!(messages.arguments(10), [argument]);
+        messages.ring(10);
+        messages.run(u64::from(argument * 50));
     }
 }
 
