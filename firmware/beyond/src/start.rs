@@ -194,6 +194,7 @@ extern "C" fn main_a() {
 /// Starts CPU B on a board with workers; on any other board CPU A's wait times out, and it reports
 /// that.
 fn start_b(bus: &mut Shared<Mmio>) {
+    // SAFETY: it is written above; here only its address is taken.
     unsafe extern "C" {
         fn _start_b();
     }
@@ -212,6 +213,7 @@ extern "C" fn main_b() {
 
 /// Starts the workers of a side.
 fn start_workers(of: Cpu) {
+    // SAFETY: as above.
     unsafe extern "C" {
         fn _start_w();
     }

@@ -120,6 +120,7 @@ const fn log_words(cpu: Cpu) -> Words {
 
 /// Prepares the log: its block, which names the build, and the rings.
 pub fn start_log() {
+    // SAFETY: the linker script defines it, see below.
     unsafe extern "C" {
         /// The ELF file's note "GNU build id": 16 bytes of header, then the id.
         #[link_name = "_build_id_note"]

@@ -86,6 +86,8 @@ spine_end:
     saved = sym SPINE_SAVED,
 );
 
+// SAFETY: it is written above. It takes a word, and leaves the run for the caller of `spine_enter`,
+// which is under way wherever an import is called.
 unsafe extern "C" {
     safe fn spine_end(reason: u32) -> !;
 }

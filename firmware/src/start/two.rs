@@ -297,6 +297,7 @@ fn start_b(_: &mut Mmio) {
 /// Starts CPU B (hardware reference, section 3.4).
 #[cfg(feature = "parallel")]
 fn start_b(bus: &mut Mmio) {
+    // SAFETY: it is written in this file; here only its address is taken.
     unsafe extern "C" {
         fn _start_b();
     }

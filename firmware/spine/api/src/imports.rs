@@ -50,7 +50,7 @@ pub fn to_host(word: &AtomicU32, value: u32) {
 mod card {
     use crate::{Durable, HandlerProc};
 
-    // Names and signatures are those of `spine_image::interface`. The handler's convention is
+    // SAFETY: names and signatures are those of `spine_image::interface`. The handler's convention is
     // the compiler's own for two pointers and a word in return, which the runtime knows; the
     // build id ties both to one compiler.
     #[expect(improper_ctypes, reason = "see above")]

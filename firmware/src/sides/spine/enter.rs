@@ -56,7 +56,8 @@ mod text {
     use super::{ContextWords, Effects, MessageWords};
     use core::ops::Range;
 
-    // The effects go to `start::spine` and nowhere else.
+    // SAFETY: `start::spine` and the linker script have these. The effects go to `start::spine` and
+    // nowhere else; of the symbols only addresses are taken.
     #[expect(improper_ctypes, reason = "see above")]
     unsafe extern "C" {
         fn spine_enter(
