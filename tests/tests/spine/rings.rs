@@ -444,7 +444,7 @@ fn a_messages_way_is_listed() {
         assert_eq!(at, Some(way.end));
     }
     let begins = [
-        (Cpu::B, "watch::rung"),
+        (Cpu::B, "events::bell"),
         (Cpu::A, "Rings>::look_for_next"),
         (Cpu::A, functions::EXTENSION),
         (Cpu::A, "Outgoing>::commit"),
@@ -462,11 +462,13 @@ fn a_messages_way_is_listed() {
 fn messages_take_what_the_page_says() {
     let measured = messages::measure(kit()).expect("they come through");
     println!("{measured:?}");
+    let [of_four, of_eight] = measured.to_handler_in_turn;
     let most = page::measured("doorbell to handler, at most");
     assert!(measured.to_handler_at_most <= most, "{measured:?}");
     for (row, value) in [
         ("doorbell to handler", measured.to_handler),
-        ("of two that take turns", measured.to_handler_in_turn),
+        ("of four that take turns", of_four),
+        ("of eight that take turns", of_eight),
         ("there and back", measured.there_and_back),
         ("one way, one endpoint", measured.one_way),
         ("one way, 64 endpoints", measured.one_way_of_all),

@@ -33,7 +33,7 @@ use crate::memory::shared::{
     SPINE_DATA, SPINE_ENDPOINTS_SEEN, SPINE_FETCHED, SPINE_MESSAGES_RUN, SPINE_REPORTED,
     SPINE_REQUESTED, SPINE_WANTED,
 };
-use expected::Expected;
+use expected::{ByMailbox, Expected};
 use host_interface::spine::rings::{
     Dropped, ENDPOINTS, EndpointWord, FIRST_MAILBOX, HeaderWord, MAILBOXES, MESSAGE_BYTES,
     PER_MAILBOX,
@@ -104,7 +104,7 @@ pub struct Fetcher {
     /// [`SPINE_WANTED`] when all of it was done.
     wanted: u32,
     /// The next message of the endpoint whose messages were asked for last.
-    expected: Expected,
+    expected: ByMailbox,
 }
 
 impl Fetcher {
@@ -119,7 +119,7 @@ impl Fetcher {
         open: Open::NONE,
         before: 0,
         wanted: 0,
-        expected: Expected::NONE,
+        expected: Expected::NONE_OF_ALL,
     };
 
     /// Sees to what CPU A asks for, and to messages that wait. Returns whether nothing is left to do.
@@ -165,7 +165,7 @@ impl Fetcher {
                 }
             }
             self.open = open;
-            self.expected = Expected::NONE;
+            self.expected = Expected::NONE_OF_ALL;
             self.before = self.asked;
             io.bus.set_to(EventBit::Mailbox, open.any() || has_rooms);
         }
@@ -304,7 +304,7 @@ impl Fetcher {
         }
         let bus = &mut io.bus;
         let next = Expected::at(bus, endpoint, row, fetched, index);
-        let local = self.request(io, endpoint, &next, count, under_way == 0);
+        let local = self.request(io, &next, count, under_way == 0);
         self.note_request(io, local, count << MESSAGE_SHIFT);
         self.served = endpoint;
         self.expect_next(io);
@@ -317,7 +317,6 @@ impl Fetcher {
     fn request<B: Dispatch>(
         &mut self,
         io: &mut IoB<B>,
-        endpoint: u32,
         next: &Expected,
         count: u32,
         is_first: bool,
@@ -340,7 +339,7 @@ impl Fetcher {
         let mut serial = next.fetched;
         for _ in 0..count {
             serial = serial.wrapping_add(1);
-            bus.store(entry, serial << 8 | endpoint);
+            bus.store(entry, serial << 8 | next.endpoint);
             entry += 4;
         }
         // Before its messages can run.

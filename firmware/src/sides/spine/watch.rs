@@ -106,6 +106,9 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
     }
 }
 
+/// The mailboxes that are CPU B's.
+const RUNG: u32 = OF_ENDPOINTS | 1 << peer::MAILBOX;
+
 /// Mailbox: endpoints have messages, the peer has filled rooms. What other mailboxes say is CPU A's.
 pub fn bell<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) {
     let pending = io.bus.read(Register::MailboxEventB);
@@ -113,44 +116,23 @@ pub fn bell<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B
     let Some(watcher) = spine.0.first_mut() else {
         return;
     };
-    // Each by a jump: nothing is saved for it.
-    if pending & 1 << peer::MAILBOX != 0 {
-        rung_by_peer(watcher, send, io, pending);
-    } else if pending & OF_ENDPOINTS != 0 {
-        rung(watcher, send, io, pending);
-    }
+    // By a jump, for which nothing is saved.
+    let asked = pending & 1 << peer::MAILBOX == 0
+        && watcher.fetcher.ask_expected(io, pending >> FIRST_MAILBOX);
+    rung(watcher, send, io, pending & RUNG | u32::from(asked));
 }
 
-/// The peer has filled rooms; maybe endpoints have written mailboxes, too.
-#[inline(never)]
-fn rung_by_peer<B: Dispatch>(
-    watcher: &mut Watcher,
-    send: &mut SendPath,
-    io: &mut IoB<B>,
-    boxes: u32,
-) {
-    look_round(watcher, send, io);
-    if boxes & OF_ENDPOINTS != 0 {
-        rung(watcher, send, io, boxes);
-    }
-}
-
-/// Endpoints have written these mailboxes. The message that is expected comes before the search for
-/// others.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+/// Mailboxes that the peer and endpoints have written; with bit 0 the expected message was asked for.
 #[inline(never)]
 fn rung<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>, boxes: u32) {
-    let asked = u32::from(watcher.fetcher.ask_expected(io));
-    search(watcher, send, io, boxes & OF_ENDPOINTS | asked);
-}
-
-/// Sees to these mailboxes; with bit 0 the expected message was asked for.
-#[inline(never)]
-fn search<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>, boxes: u32) {
+    if boxes & 1 << peer::MAILBOX != 0 {
+        look_round(watcher, send, io);
+    }
     if boxes & 1 != 0 {
         watcher.fetcher.has_asked(io);
     }
-    if !watcher.fetcher.rung(io, boxes >> FIRST_MAILBOX) {
+    let boxes = boxes & OF_ENDPOINTS;
+    if boxes != 0 && !watcher.fetcher.rung(io, boxes >> FIRST_MAILBOX) {
         see(watcher, send, io, false, false);
     }
 }

@@ -46,8 +46,8 @@ pub struct Messages {
     pub to_handler: f64,
     /// The longest of them, with a look of the watchdog where it is worst.
     pub to_handler_at_most: f64,
-    /// The median of two applications that take turns.
-    pub to_handler_in_turn: f64,
+    /// The medians of four and of eight applications that take turns.
+    pub to_handler_in_turn: [f64; 2],
     /// Microseconds from the doorbell to the answer in the application's memory: the median.
     pub there_and_back: f64,
     /// Small messages a second of one application to a handler.
@@ -69,8 +69,12 @@ impl Messages {
                 format!("{} us", at_most(self.to_handler_at_most)),
             ),
             (
-                "of two that take turns",
-                format!("{:.1} us", self.to_handler_in_turn),
+                "of four that take turns",
+                format!("{:.1} us", self.to_handler_in_turn[0]),
+            ),
+            (
+                "of eight that take turns",
+                format!("{:.1} us", self.to_handler_in_turn[1]),
             ),
             ("there and back", format!("{:.1} us", self.there_and_back)),
             ("one way", format!("{:.0} /s", self.one_way)),
@@ -231,14 +235,15 @@ pub fn measure(kit: &Kit) -> Result<Messages> {
     };
     let mut ends = Ends::open(kit, 1)?;
     let [to_handler, to_handler_at_most, there_and_back] = turns(&mut ends)?;
-    let [to_handler_in_turn, ..] = turns(&mut Ends::open(kit, 2)?)?;
+    let [of_four, ..] = turns(&mut Ends::open(kit, 4)?)?;
+    let [of_eight, ..] = turns(&mut Ends::open(kit, 8)?)?;
     let one_way = ends.rate(CONSUMES)?;
     let answered = Ends::open(kit, 1)?.rate(ANSWERS)?;
     let one_way_of_all = Ends::open(kit, ENDPOINTS)?.rate(CONSUMES)?;
     Ok(Messages {
         to_handler,
         to_handler_at_most,
-        to_handler_in_turn,
+        to_handler_in_turn: [of_four, of_eight],
         there_and_back,
         one_way,
         one_way_of_all,
