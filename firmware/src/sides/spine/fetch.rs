@@ -20,7 +20,7 @@
 mod expected;
 mod turns;
 
-use super::endpoint::{BELLS, Open, count_dropped, doorbell, row};
+use super::endpoint::{BELLS, Open, bell, count_dropped, doorbell, row};
 use super::supply::AGAIN;
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
@@ -147,20 +147,22 @@ impl Fetcher {
     }
 
     /// Follows which endpoints are open, and listens to mailboxes while one is. One that was just opened
-    /// may have rung already, so it is looked at; a bell from then on says more than the 0 with which an
-    /// endpoint is opened, whatever its last owner rang with. Tells CPU A when nothing is under way of
-    /// those that were closed.
+    /// may have rung already, so it is looked at; a bell from then on is new if it says something else
+    /// than now, whatever the last owner rang with. Tells CPU A when nothing is under way of those that
+    /// were closed.
     fn follow<B: Dispatch>(&mut self, io: &mut IoB<B>, open: Open, has_rooms: bool) -> bool {
         if open != self.open {
             match open.only_change(self.open) {
                 Some(last) => {
                     self.note(last);
-                    io.bus.store_half(SPINE_BELLS + (last << 1), 0);
+                    let now = io.bus.load_half(bell(last));
+                    io.bus.store_half(SPINE_BELLS + (last << 1), now);
                 }
                 None => {
                     self.rung = [u32::MAX; 2];
-                    for word in 0..ENDPOINTS / 2 {
-                        io.bus.store(SPINE_BELLS + (word << 2), 0);
+                    for at in (0..ENDPOINTS << 1).step_by(4) {
+                        let now = io.bus.load(BELLS + at);
+                        io.bus.store(SPINE_BELLS + at, now);
                     }
                 }
             }
@@ -286,13 +288,16 @@ impl Fetcher {
             return Some(false);
         }
         let fetched = bus.load(row + EndpointWord::Fetched as u32);
-        let waiting = doorbell(bus, endpoint).wrapping_sub(fetched) & 0xFF;
+        let rung = doorbell(bus, endpoint);
+        let waiting = rung.wrapping_sub(fetched) & 0xFF;
         if waiting == 0 {
             return Some(false);
         }
         let slots = bus.load(row + EndpointWord::Slots as u32);
         if waiting > slots {
             count_dropped(bus, endpoint, Dropped::BeyondCredit);
+            // Its mailbox's event may come yet, and is no other claim.
+            bus.store_half(SPINE_BELLS + (endpoint << 1), rung as u16);
             return Some(false);
         }
         let index = fetched & (slots - 1);
