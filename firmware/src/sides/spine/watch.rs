@@ -116,19 +116,30 @@ pub fn bell<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B
     let Some(watcher) = spine.0.first_mut() else {
         return;
     };
+    let has_bells = pending & OF_ENDPOINTS != 0;
+    let asked = has_bells && watcher.fetcher.ask_expected(io, pending >> FIRST_MAILBOX);
     // By a jump, for which nothing is saved.
-    let asked = pending & 1 << peer::MAILBOX == 0
-        && watcher.fetcher.ask_expected(io, pending >> FIRST_MAILBOX);
-    rung(watcher, send, io, pending & RUNG | u32::from(asked));
+    rung(watcher, send, io, pending & !ASKED | u32::from(asked));
 }
 
-/// Mailboxes that the peer and endpoints have written; with bit 0 the expected message was asked for.
+/// With the mailboxes that were written: the expected message was asked for. Mailbox 0 is CPU A's.
+const ASKED: u32 = 1;
+
+/// These mailboxes were written. While an endpoint is open CPU B sees the event of CPU A's, too, and has
+/// little to do then.
 #[inline(never)]
 fn rung<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>, boxes: u32) {
+    if boxes & RUNG != 0 {
+        see_to(watcher, send, io, boxes);
+    }
+}
+
+#[inline(never)]
+fn see_to<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>, boxes: u32) {
     if boxes & 1 << peer::MAILBOX != 0 {
         look_round(watcher, send, io);
     }
-    if boxes & 1 != 0 {
+    if boxes & ASKED != 0 {
         watcher.fetcher.has_asked(io);
     }
     let boxes = boxes & OF_ENDPOINTS;
