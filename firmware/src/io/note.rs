@@ -276,6 +276,14 @@ impl WriteNote {
     /// The completion of a datagram, which may be right behind its data. No action follows.
     pub const COMPLETION: WriteNote = WriteNote(6 | 64);
 
+    /// Data of a frame that an extension has sent elsewhere than to the host; no action follows.
+    pub const EXTENSION: WriteNote = WriteNote(WriteKind::Quiet as u32 | 32);
+
+    /// Whether it is [`EXTENSION`](Self::EXTENSION).
+    pub const fn is_of_extension(self) -> bool {
+        self.0 == Self::EXTENSION.0
+    }
+
     /// Whether it is [`DATAGRAM`](Self::DATAGRAM) or [`DATAGRAM_PIECE`](Self::DATAGRAM_PIECE).
     pub const fn is_of_datagram(self) -> bool {
         self.0 & !32 == Self::DATAGRAM.0

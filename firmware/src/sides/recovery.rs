@@ -175,6 +175,10 @@ fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> b
         WriteKind::Quiet | WriteKind::ReceiveData => {
             // The receive buffer lies after all tables.
             if local >= TABLES_END {
+                if SPINE != 0 && note.is_of_extension() {
+                    receive::fault::forwarded(&a.receive, &mut a.io, descriptor);
+                    return false;
+                }
                 receive::fault::data(&mut a.receive, &mut a.queues, &mut a.io, descriptor);
                 return true;
             }

@@ -8,6 +8,7 @@ use spine_linker::load::{Card, LoadError};
 use spine_linker::video::{Screen, Window};
 use tigon_bench::functions;
 use tigon_bench::spine::account;
+use tigon_bench::spine::frames;
 use tigon_bench::spine::video::server::Server;
 use tigon_bench::spine::video::{Stage, moves, streams};
 use tigon_bench::spine::window::{CardError, Window as NicMemory};
@@ -154,6 +155,55 @@ fn windows_move_while_their_videos_come() {
     let moved = moves::moves(&mut stage, 40.0, (320, 12), 1000, 50_000_000);
     let moved = moved.unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((moved.moves, moved.lost), (49, 0), "{moved:?}");
+}
+
+/// Pieces that cannot be written, as nothing is there, are lost alone: the host gets its frames
+/// among them, and the receive buffer stays free for more than it could hold.
+#[test]
+fn the_hosts_frames_among_pieces_that_fail_arrive() {
+    let mut stage = stage(640, 4, 1280, 1);
+    let window = Window {
+        left: 0,
+        top: 0,
+        width: 640,
+        height: 4,
+    };
+    place(&mut stage, 0, &window);
+    let pieces = stage.pieces(0, 1, 0, (640, 4));
+    let nowhere = Lease {
+        address: 0xD300_0000,
+        ..stage.whole()
+    };
+    stage.lease(nowhere).expect("it is granted");
+    let runs = stage.card.counts(stage.domain)[0];
+    let card = &mut stage.card;
+    let station = card.nic.station();
+    for round in 0..100 {
+        let mut wanted = Vec::new();
+        for number in 0..4 {
+            let frame = frames::plain(
+                station,
+                frames::PEER,
+                0x88B6,
+                number,
+                60 + 300 * number as usize,
+            );
+            let mut machine = card.machine.lock();
+            let now = machine.now();
+            machine.send_frame(now, pieces[number as usize % pieces.len()].clone());
+            machine.send_frame(now, frame.clone());
+            drop(machine);
+            wanted.push(frame);
+        }
+        card.machine.pass(2_000_000);
+        card.nic.service().expect("a card");
+        let came = card.nic.receive_batch(64).expect("frames");
+        let lengths: Vec<usize> = came.iter().map(Vec::len).collect();
+        assert!(came == wanted, "round {round}: frames of {lengths:?} bytes");
+    }
+    assert_eq!(stage.card.counts(stage.domain)[0] - runs, 400);
+    let shown = stage.shown().expect("memory");
+    assert!(shown.iter().all(|byte| *byte == 0), "nothing is written");
 }
 
 /// Whatever is on its way when a lease is withdrawn: behind the firmware's answer nothing is written.

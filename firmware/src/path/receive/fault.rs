@@ -1,7 +1,8 @@
 //! Handles a frame that could not be written to the host's memory.
 //!
 //! Its return BD, which follows the data in the same ring, reports zero bytes. The frame's bytes
-//! in the receive buffer are freed like those of a dropped frame.
+//! in the receive buffer are freed like those of a dropped frame. So are those of a frame that an
+//! extension has sent to another card.
 
 use super::frame::wrapped;
 use super::queues::state::Queues;
@@ -11,6 +12,7 @@ use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::layout::RETURN_SLOTS;
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
+use tigon2_chip::bits::DmaState;
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -34,7 +36,7 @@ pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut Io
     let mut next = write_ring.behind(last);
     let mut later = false;
     while let Some(descriptor) = next {
-        later |= is_last(descriptor);
+        later |= is_last(descriptor) || frees(bus, descriptor);
         next = write_ring.behind(descriptor);
     }
     let slot = note(last).slot();
@@ -53,6 +55,35 @@ pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut Io
             receive.untidy = RETURN_SLOTS;
         }
     }
+}
+
+/// A frame that an extension has sent elsewhere; the assist is paused at its descriptor. Its bytes
+/// are freed as if it had been written.
+pub fn forwarded<B: Dispatch>(receive: &Receive, io: &mut IoA<B>, failed: u32) {
+    let IoA {
+        bus, write_ring, ..
+    } = io;
+    if !frees(bus, failed) {
+        return;
+    }
+    let mut next = write_ring.behind(failed);
+    while let Some(descriptor) = next {
+        if frees(bus, descriptor) {
+            return;
+        }
+        next = write_ring.behind(descriptor);
+    }
+    let at = DmaDescriptorAt(failed);
+    let end = bus.load(at.local()) + (bus.load(at.length()) & 0xFFFF);
+    if !io.frees_later() {
+        io.free_later(wrapped(receive.base, (end + 7) & !7));
+        io.await_writes();
+    }
+}
+
+/// Whether a transfer frees its bytes in the receive buffer.
+fn frees<B: Dispatch>(bus: &mut B, descriptor: u32) -> bool {
+    DmaState::from_bits(bus.load(DmaDescriptorAt(descriptor).state())).free_rx_buffer()
 }
 
 /// Sets the length of the return BD at a NIC address to 0. Returns whether it was not 0 before.

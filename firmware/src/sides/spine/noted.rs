@@ -70,7 +70,7 @@ fn put<B: Dispatch>(io: &mut IoA<B>, domain: u32, noted: u32) {
         local: bus.load(noted + 4),
         length: bus.load(noted + 8),
         state: STATE,
-        note: WriteNote::QUIET.word(),
+        note: WriteNote::EXTENSION.word(),
     };
     io.write_ring.put(bus, &transfer);
 }
