@@ -319,6 +319,12 @@ impl<B: Dispatch> IoA<B> {
 
     /// Reads the channel unless a completion is awaited, which reads it.
     pub fn look_at_writes(&mut self) {
+        self.follow_writes();
+    }
+
+    /// The same, for hot code.
+    #[inline(always)]
+    pub fn follow_writes(&mut self) {
         if !self.awaits_anything() {
             self.pass_writes();
         }

@@ -74,10 +74,9 @@ pub fn next<B: Dispatch, G: Guard>(
     look: &mut Look,
     guard: &G,
 ) -> Next<G::Who> {
-    let (base, key) = (receive.base, guard.key());
     while *left != 0 {
-        if receive.wants | receive.untidy == 0 && !look.is_likely {
-            let passed = look.passed;
+        if !look.is_likely && receive.wants | receive.untidy == 0 {
+            let (key, passed) = (guard.key(), look.passed);
             let run = fast_path::run(receive, io, *left, |bus, start, _| {
                 // The lowest bit of the first byte is that of a group.
                 let looks = u32::from(bus.load_byte(start)) | key.may_want(bus, start);
@@ -106,10 +105,10 @@ pub fn next<B: Dispatch, G: Guard>(
         if frame.errors == 0
             && frame.length >= HEADER + CRC
             && frame.start != look.passed
-            && key.may_want(bus, frame.start) & 1 != 0
+            && guard.key().may_want(bus, frame.start) & 1 != 0
             && filter::destination(bus, frame.start) != MULTICAST
         {
-            if let Some(who) = guard.find(bus, frame.start, frame.length - CRC, base) {
+            if let Some(who) = guard.find(bus, frame.start, frame.length - CRC, receive.base) {
                 look.is_likely = true;
                 return Next::Wanted(frame, who);
             }
@@ -233,11 +232,13 @@ pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
         io.await_writes();
         io.free();
     }
-    let enough = if receive.index.is_due() {
-        1
-    } else {
-        returns::MANY
-    };
-    returns::queue(&mut receive.returns, io, enough);
+    if receive.returns.waiting() != 0 {
+        let enough = if receive.index.is_due() {
+            1
+        } else {
+            returns::MANY
+        };
+        returns::queue(&mut receive.returns, io, enough);
+    }
     receive.ring.give_back(&mut io.bus);
 }

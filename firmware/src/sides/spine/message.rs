@@ -138,7 +138,7 @@ pub(super) fn deliver<B: Dispatch>(
         length: 0,
     };
     match run(runtime, io, &call) {
-        Over::Returned(_) | Over::Forwarded => Ok(()),
+        Over::Returned(_) | Over::Forwarded | Over::Settled => Ok(()),
         Over::NoHandler | Over::NotAllowed => Err(Outcome::NoHandler),
         Over::Suspended | Over::Cut => Err(Outcome::Cut),
     }

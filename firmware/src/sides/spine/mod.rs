@@ -69,6 +69,8 @@ use effects::{Effects, Installed};
 use guard::Guards;
 use host_interface::spine::{DOMAINS, DomainCount, GUARDS_TRANSFERS, HANDLERS, domain_count};
 use run::Over;
+use tigon2_chip::events::EventBit;
+use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -81,6 +83,11 @@ impl Spine {
     /// Nothing is loaded.
     pub const fn new() -> Spine {
         Spine([const { Runtime::new() }; SPINE])
+    }
+
+    /// Whether a domain is loaded.
+    pub fn has_domain(&self) -> bool {
+        self.0.first().is_some_and(|runtime| runtime.is_placed != 0)
     }
 
     fn runtime(&mut self) -> Option<&mut Runtime> {
@@ -150,6 +157,8 @@ pub type ContextWords = [u32; 3];
 enum Fate {
     /// No more than the handler asked for.
     Done,
+    /// The peer's: the transfer to it frees the frame.
+    Forwarded,
     /// The host's.
     Host,
     /// It waits until descriptors are free.
@@ -253,26 +262,58 @@ pub fn complete_beside<B: Dispatch>(receive: &mut Receive, spine: &mut Spine, io
 #[inline(never)]
 fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, io: &mut IoA<B>) {
     let mut left = frame::FRAMES;
-    let mut look = runtime.look;
-    while let Next::Wanted(frame, to) =
-        guarded::next(receive, io, &mut left, &mut look, &runtime.guards)
-    {
+    loop {
+        let next = guarded::next(receive, io, &mut left, &mut runtime.look, &runtime.guards);
+        let Next::Wanted(frame, to) = next else {
+            guarded::finish(receive, io);
+            if runtime.look.is_likely && runtime.messages == 0 && is_followed(io) {
+                left = frame::FRAMES;
+                continue;
+            }
+            break;
+        };
         match hand_over(runtime, io, receive.base(), &frame, to) {
             Fate::Done => {
                 guarded::let_go(receive, io, frame);
                 left -= 1;
             }
+            Fate::Forwarded => {
+                guarded::let_go_with_data(receive, io);
+                left -= 1;
+            }
             Fate::Host => {
-                look = Look {
+                runtime.look = Look {
                     passed: frame.start,
                     is_likely: false,
                 };
             }
-            Fate::Later => break,
+            Fate::Later => {
+                runtime.look.is_likely = false;
+                left = 0;
+            }
         }
     }
-    runtime.look = look;
-    guarded::finish(receive, io);
+}
+
+/// Whether the next frame comes soon, and nothing else before it: a frame that comes alone then
+/// takes little longer than one behind another.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
+#[inline(never)]
+fn is_followed<B: Dispatch>(io: &mut IoA<B>) -> bool {
+    let mask = io.bus.core(|core| core.mask);
+    let mut left = LOOKS;
+    while left != 0 {
+        let events = io.bus.read(Register::event(Cpu::A)) & mask;
+        if events != 0 {
+            return events == EventBit::ReceiveComplete.mask();
+        }
+        if left == LOOKS {
+            // There is time: nobody awaits the transfers of frames to the peer.
+            io.follow_writes();
+        }
+        left -= 1;
+    }
+    false
 }
 
 /// A frame to the handler in bits 7:0 of the domain in bits 15:8.
@@ -299,7 +340,8 @@ fn hand_over<B: Dispatch>(
         transfer::end(io, to);
     }
     let count = match over {
-        Over::Forwarded => return Fate::Done,
+        Over::Forwarded => return Fate::Forwarded,
+        Over::Settled => return Fate::Done,
         Over::Returned(0) => DomainCount::Consumed,
         Over::Returned(1) => DomainCount::Dropped,
         _ => return Fate::Host,
@@ -307,5 +349,8 @@ fn hand_over<B: Dispatch>(
     Runtime::count(&mut io.bus, to >> 8, count);
     Fate::Done
 }
+
+/// Looks for the next frame, of some 0.2 us each.
+const LOOKS: u32 = 64;
 
 const _: () = assert!(POOL_FRAME >= 1518);

@@ -18,7 +18,7 @@ mod ring;
 
 use super::effects::Effects;
 use super::endpoint::Open;
-use super::{Runtime, Spine};
+use super::{Runtime, Spine, supply};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, IoB};
 use crate::memory::layout::PEER_PAGE;
@@ -49,8 +49,12 @@ const STATE: u32 = DmaState::new()
     .with_no_swap(true)
     .with_end_of_frame(true)
     .into_bits();
+/// A frame that was read frees its bytes in the receive buffer.
+const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 /// Microseconds that the card's own frames wait for rooms to be filled.
 const PATIENCE: u32 = 20;
+/// Descriptors of a frame.
+pub const DESCRIPTORS: u32 = 3;
 /// In the roles, of a peer that is being closed.
 const CLOSING: u32 = 1 << 31;
 /// Rooms that are granted at once.
@@ -137,7 +141,8 @@ impl Peer {
     }
 
     /// Hands the frame of `length` bytes that lies at `at` to the peer, as a run of a domain has
-    /// asked for: with changed words, into the room that was there.
+    /// asked for: with changed words, into the room that was there. Returns whether its transfer
+    /// frees it.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     pub fn forward<B: Dispatch>(
@@ -147,24 +152,19 @@ impl Peer {
         at: u32,
         length: u32,
         effects: &Effects,
-    ) {
+    ) -> bool {
         let bus = &mut io.bus;
         let next = next(bus);
         let room = room(bus, next);
-        if room == 0 || !io.write_ring.has_room(3) {
-            if self.roles & RING != 0 && ring::put(self.bar, io, at, length, effects) {
-                return Runtime::count(&mut io.bus, number, DomainCount::Consumed);
-            }
-            // It became void since it was asked for.
-            let bus = &mut io.bus;
-            super::bump(bus, word(PeerWord::NoRoom));
-            return Runtime::count(bus, number, DomainCount::Dropped);
+        if room == 0 || !io.write_ring.has_room(DESCRIPTORS) {
+            return self.otherwise(io, number, at, length, effects);
         }
+        let bus = &mut io.bus;
         let window = PEER_PAGE + STAGING + ((next & (ROOMS - 1)) << 2);
         bus.store(window, room);
         self.window = room;
         // It is on its way while the rest is made ready.
-        self.put(io, Register::WindowBase.offset(), window, 4);
+        self.put(io, Register::WindowBase.offset(), window, 4, STATE);
         let bus = &mut io.bus;
         for (index, value) in effects.patches() {
             bus.store(at + (index << 2), *value);
@@ -173,12 +173,40 @@ impl Peer {
         let bytes = (length + 3) & !3;
         bus.store(at + bytes, peer::trailer(next, length));
         let offset = peer::trailer_at(bytes) - bytes;
-        self.put(io, WINDOW + offset, at, bytes + 4);
+        let frees = supply::is_in_place(at);
+        let state = if frees { STATE | FREES } else { STATE };
+        self.put(io, WINDOW + offset, at, bytes + 4, state);
         self.ring(io, window);
         let bus = &mut io.bus;
         bus.store(word(PeerWord::Next), next.wrapping_add(1));
         super::bump(bus, word(PeerWord::Sent));
         Runtime::count(&mut io.bus, number, DomainCount::Consumed);
+        frees
+    }
+
+    /// The same when the write channel has to be read first, or without a room: by the ring, or not
+    /// at all.
+    #[inline(never)]
+    fn otherwise<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        number: u32,
+        at: u32,
+        length: u32,
+        effects: &Effects,
+    ) -> bool {
+        let mut count = DomainCount::Consumed;
+        if self.roles & RING == 0 || !ring::put(self.bar, io, at, length, effects) {
+            let next = next(&mut io.bus);
+            if room(&mut io.bus, next) != 0 && io.has_write_room(DESCRIPTORS) {
+                return self.forward(io, number, at, length, effects);
+            }
+            // The room became void since it was asked for.
+            super::bump(&mut io.bus, word(PeerWord::NoRoom));
+            count = DomainCount::Dropped;
+        }
+        Runtime::count(&mut io.bus, number, count);
+        false
     }
 
     /// Queues a transfer to an offset of the peer's page, to which its window is moved before: two
@@ -187,20 +215,21 @@ impl Peer {
     fn put_in_page<B: Dispatch>(&mut self, io: &mut IoA<B>, offset: u32, local: u32, length: u32) {
         if self.window != self.page {
             self.window = self.page;
-            self.put(io, Register::WindowBase.offset(), word(PeerWord::Page), 4);
+            let at = Register::WindowBase.offset();
+            self.put(io, at, word(PeerWord::Page), 4, STATE);
         }
-        self.put(io, WINDOW + offset, local, length);
+        self.put(io, WINDOW + offset, local, length, STATE);
     }
 
     /// Queues a write of any word to the peer's mailbox.
     #[inline(always)]
     fn ring<B: Dispatch>(&self, io: &mut IoA<B>, local: u32) {
-        self.put(io, BELL, local, 4);
+        self.put(io, BELL, local, 4, STATE);
     }
 
     /// Queues a transfer to an offset of the peer's BAR.
     #[inline(always)]
-    fn put<B: Dispatch>(&self, io: &mut IoA<B>, offset: u32, local: u32, length: u32) {
+    fn put<B: Dispatch>(&self, io: &mut IoA<B>, offset: u32, local: u32, length: u32, state: u32) {
         let transfer = Transfer {
             host: HostAddress {
                 high: self.bar.high,
@@ -208,8 +237,8 @@ impl Peer {
             },
             local,
             length,
-            state: STATE,
-            note: WriteNote::QUIET.word(),
+            state,
+            note: WriteNote::EXTENSION.word(),
         };
         io.write_ring.put(&mut io.bus, &transfer);
     }

@@ -27,8 +27,10 @@ use tigon2_hal::events::Dispatch;
 pub enum Over {
     /// It returned this.
     Returned(u32),
-    /// It returned, and its frame is on its way to the peer.
+    /// It returned, and its frame is on its way to the peer: that transfer frees it.
     Forwarded,
+    /// It returned, and its frame was handed to the peer, or dropped.
+    Settled,
     /// It was cut off.
     Cut,
     /// It has not begun: there is no such handler.
@@ -43,7 +45,7 @@ impl Over {
     /// Whether the handler has returned.
     #[inline(always)]
     pub const fn is_to_the_end(self) -> bool {
-        matches!(self, Over::Returned(_) | Over::Forwarded)
+        matches!(self, Over::Returned(_) | Over::Forwarded | Over::Settled)
     }
 }
 
@@ -102,10 +104,10 @@ pub fn run<B: Dispatch>(
         enter::enter(installed.entry, message, &context, effects)
     });
     let asks_for_more = effects.asks_for_more();
-    let forwards = matches!(left, Left::Returned(_)) && effects.forwards();
-    if forwards {
+    let mut forwarded = None;
+    if matches!(left, Left::Returned(_)) && effects.forwards() {
         // Before all else: the frame goes from where it lies.
-        outgoing.peer.forward(io, number, at, length, effects);
+        forwarded = Some(outgoing.peer.forward(io, number, at, length, effects));
     }
     Runtime::count(&mut io.bus, number, DomainCount::Runs);
     match left {
@@ -121,10 +123,10 @@ pub fn run<B: Dispatch>(
                     outgoing.commit(io, effects, pool, (number, handler));
                 }
             }
-            if forwards {
-                Over::Forwarded
-            } else {
-                Over::Returned(verdict)
+            match forwarded {
+                None => Over::Returned(verdict),
+                Some(true) => Over::Forwarded,
+                Some(false) => Over::Settled,
             }
         }
     }

@@ -38,6 +38,12 @@ const BOUNCE: u32 = POOL + POOL_SLOTS * POOL_SLOT + FRAME;
 /// Microseconds until something is tried again that had no room.
 pub const AGAIN: u32 = 10;
 
+/// Whether a frame lies where it came in.
+#[inline(always)]
+pub const fn is_in_place(at: u32) -> bool {
+    at != BOUNCE
+}
+
 /// NIC address of a slot.
 pub const fn slot(number: u32) -> u32 {
     POOL + (number << POOL_SLOT.trailing_zeros())

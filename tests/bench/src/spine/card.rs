@@ -145,6 +145,24 @@ impl Kit {
         let symbol = symbol.with_context(|| format!("the firmware has no {name}"))?;
         Ok(symbol.address() as u32)
     }
+
+    /// Where the text of one of its generic functions lies.
+    ///
+    /// # Errors
+    /// If it has none of that name.
+    pub fn function(&self, name: &str) -> Result<Range<u32>> {
+        let file = object::File::parse(self.elf.as_slice()).context("the firmware's ELF")?;
+        let generic = format!("::{name}::<");
+        let found = file.symbols().find(|symbol| {
+            let mangled = symbol.name().unwrap_or_default();
+            rustc_demangle::demangle(mangled)
+                .to_string()
+                .contains(&generic)
+        });
+        let symbol = found.with_context(|| format!("the firmware has no {name}"))?;
+        let start = symbol.address() as u32;
+        Ok(start..start + symbol.size() as u32)
+    }
 }
 
 /// A card that carries frames and loads extensions.

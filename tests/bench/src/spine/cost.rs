@@ -243,6 +243,7 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
         ("echo: answer a ping", echo, 0, Kind::Ping, 60),
         ("router: forward a packet", router::FOLDER, 0, datagram, 60),
     ];
+    let waiting = kit.function("is_followed")?;
     let mut rows = Vec::new();
     for (name, folder, handler, kind, bytes) in subjects {
         interrupt::check()?;
@@ -267,9 +268,13 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
                 machine.word(SPINE_RUNNING.address()) == 0
             })?;
             let before = idle_cycles(machine);
-            machine.run(begins + FRAME - over);
+            let mut waits = 0;
+            for _ in over..begins + FRAME {
+                machine.run(1);
+                waits += u64::from(waiting.contains(&pc(machine)));
+            }
             run.push(over - begins);
-            frame.push(FRAME - (idle_cycles(machine) - before));
+            frame.push(FRAME - (idle_cycles(machine) - before) - waits);
         }
         run.sort_unstable();
         frame.sort_unstable();

@@ -50,7 +50,7 @@ pub fn has_room<B: Bus>(bus: &mut B) -> bool {
 
 /// Has the frame of `length` bytes that lies at `at` written, with changed words; `false` without a
 /// BD or descriptors for it.
-#[inline(never)]
+#[inline(always)]
 pub fn put<B: Dispatch>(
     bar: HostAddress,
     io: &mut IoA<B>,
@@ -105,7 +105,7 @@ pub fn put<B: Dispatch>(
             local,
             length,
             state,
-            note: WriteNote::QUIET.word(),
+            note: WriteNote::EXTENSION.word(),
         };
         io.write_ring.put(&mut io.bus, &transfer);
     }
