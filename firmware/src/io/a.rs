@@ -10,7 +10,7 @@ use super::note::WriteNote;
 use super::outbox::Outbox;
 use super::states::WriteStates;
 use super::{Busy, Failed};
-use crate::memory::layout::EUDP;
+use crate::memory::layout::{EUDP, SPINE};
 use crate::memory::region::Staging;
 use crate::memory::shared::OfA;
 use host_interface::event::{Event, EventCode};
@@ -457,6 +457,28 @@ impl<B: Dispatch> IoA<B> {
         self.deadlines.take_period(now)
     }
 
+    /// Leaves out `turns` turns of housekeeping, unless somebody [has it done](Self::hasten) before.
+    #[inline(always)]
+    pub const fn rest(&mut self, turns: u32) {
+        self.deadlines.rest(turns);
+    }
+
+    /// Something waits for housekeeping: has it done within a millisecond. Only with SPINE is it not
+    /// in any case.
+    #[inline(always)]
+    pub fn hasten(&mut self) {
+        if SPINE != 0 {
+            self.hasten_period();
+        }
+    }
+
+    #[inline(never)]
+    fn hasten_period(&mut self) {
+        let now = timer::now(&mut self.bus);
+        self.deadlines.hasten(now);
+        self.set_timer(now);
+    }
+
     /// Sets the chip's timer reference to the first deadline.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
@@ -472,7 +494,25 @@ impl<B: Dispatch> IoA<B> {
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
     pub fn raise_interrupt(&mut self) {
-        self.interrupt.raise(&mut self.bus);
+        if SPINE == 0 {
+            return self.interrupt.raise(&mut self.bus);
+        }
+        if self.interrupt.avoids(&mut self.bus) {
+            return self.avoid_interrupt();
+        }
+        self.interrupt.raise_now(&mut self.bus);
+    }
+
+    /// Housekeeping raises the interrupt that was deferred.
+    #[inline(never)]
+    fn avoid_interrupt(&mut self) {
+        self.interrupt.avoided();
+        self.hasten();
+    }
+
+    /// Whether an interrupt is deferred.
+    pub const fn defers_interrupt(&self) -> bool {
+        self.interrupt.is_deferred()
     }
 
     /// Raises a deferred interrupt if the host can take it now.
@@ -497,6 +537,7 @@ impl<B: Dispatch> IoA<B> {
         // CPU A's own doorbell: its handler sends the event.
         self.rare_work = true;
         self.bus.ring(Cpu::A);
+        self.hasten();
     }
 
     /// Reports an error to the host; `code` is one of the error codes.

@@ -6,7 +6,7 @@
 use tigon2_hal::timer;
 
 /// Microseconds between two turns of housekeeping.
-const PERIOD: u32 = 1000;
+pub const PERIOD: u32 = 1000;
 
 /// One deadline, in microseconds of the chip's counter.
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +172,20 @@ impl<const N: usize> Deadlines<N> {
             self.period = if late { now.wrapping_add(PERIOD) } else { next };
         }
         due
+    }
+
+    /// Leaves out `turns` turns of housekeeping.
+    #[inline(always)]
+    pub const fn rest(&mut self, turns: u32) {
+        self.period = self.period.wrapping_add(turns * PERIOD);
+    }
+
+    /// Has housekeeping done within a period, if turns of it are left out.
+    pub const fn hasten(&mut self, now: u32) {
+        let soon = now.wrapping_add(PERIOD);
+        if timer::reached(self.period, soon) {
+            self.period = soon;
+        }
     }
 
     /// Lets housekeeping wait until `time`, if it is due before that.

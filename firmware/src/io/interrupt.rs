@@ -77,15 +77,33 @@ impl Interrupt {
     /// Raises an interrupt if the host can take it now, else defers it.
     #[inline(always)]
     pub fn raise<B: Bus>(&mut self, bus: &mut B) {
+        if self.avoids(bus) {
+            return self.avoided();
+        }
+        self.raise_now(bus);
+    }
+
+    /// Defers an interrupt if the host cannot take it now. Returns whether that is so, or there is
+    /// one.
+    #[inline(always)]
+    pub fn avoids<B: Bus>(&mut self, bus: &mut B) -> bool {
         let in_handler = bus.load(Mailbox::HostInterrupt.nic_address()) != 0;
         self.deferred = in_handler || bus.load(Gencom::MaskInterrupts.nic_address()) != 0;
         let pending = MiscHostControl::new()
             .with_interrupt_pending(true)
             .into_bits();
-        if self.deferred || bus.read(Register::MiscHostControl) & pending != 0 {
-            self.avoided = self.avoided.wrapping_add(1);
-            return;
-        }
+        self.deferred || bus.read(Register::MiscHostControl) & pending != 0
+    }
+
+    /// Counts an interrupt that is not raised.
+    #[inline(always)]
+    pub const fn avoided(&mut self) {
+        self.avoided = self.avoided.wrapping_add(1);
+    }
+
+    /// Raises an interrupt that is not [avoided](Self::avoids).
+    #[inline(always)]
+    pub fn raise_now<B: Bus>(&mut self, bus: &mut B) {
         let strobe = MiscLocalControl::new()
             .with_raise_interrupt(true)
             .into_bits();

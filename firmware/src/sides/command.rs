@@ -43,11 +43,17 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>) {
         let queued = used(producer, consumer, COMMAND_ENTRIES);
         let taken = match one(a, consumer, queued) {
             Ok(taken) => taken,
-            Err(Busy) => return,
+            Err(Busy) => return a.io.hasten(),
         };
         let next = advance(consumer, taken, COMMAND_ENTRIES);
         a.io.bus.store(Gencom::CommandConsumer.nic_address(), next);
     }
+}
+
+/// Whether commands wait.
+pub fn waits<B: Dispatch>(a: &mut SideA<B>) -> bool {
+    let producer = a.io.bus.load(Mailbox::CommandProducer.nic_address());
+    producer != a.io.bus.load(Gencom::CommandConsumer.nic_address())
 }
 
 /// Reports an index outside of the ring once, and resets both indices to the same value.

@@ -6,7 +6,7 @@
 
 use super::{SideA, SideB, command, eudp, spine, statistics};
 use crate::control::{host_events, link};
-use crate::io::deadline::{Deadline, SlotA, SlotB};
+use crate::io::deadline::{Deadline, PERIOD, SlotA, SlotB};
 use crate::memory::layout::{QUEUES, SPINE};
 use crate::memory::statistics::count;
 use crate::path::{buffer_fetch, receive, send};
@@ -19,6 +19,12 @@ use tigon2_hal::timer;
 /// copy costs some 4000 cycles while the engines use most of the SRAM port.
 const PUBLISHED: u32 = 10;
 const _: () = assert!(PUBLISHED == statistics::PIECES_OF_B);
+
+/// Milliseconds between two turns of CPU A's housekeeping while a domain is loaded and nothing waits
+/// for one: frames for its handlers that arrive meanwhile wait, and leave one behind the other.
+const RESTS: u32 = PUBLISHED;
+
+const _: () = assert!(RESTS * PERIOD < 1 << 15);
 
 /// Turns of housekeeping since the counters were copied.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +44,30 @@ impl Turns {
             self.0 = 0;
         }
         over
+    }
+
+    /// None, from now on: for [`count_until`](Self::count_until).
+    const fn from(now: u32) -> Turns {
+        Turns(now << 16)
+    }
+
+    /// Counts a turn for each millisecond since the last one, a few at most: the time up to which
+    /// they were counted is in bits 31:16. Returns the hundredths of a second that have passed.
+    fn count_until(&mut self, now: u32) -> u32 {
+        let (mut time, mut turn) = (self.0 >> 16, self.0 & 0xFFFF);
+        let mut hundredths = 0;
+        for _ in 0..=RESTS {
+            if now.wrapping_sub(time) & 0xFFFF >= PERIOD {
+                time += PERIOD;
+                turn += 1;
+                if turn == PUBLISHED {
+                    turn = 0;
+                    hundredths += 1;
+                }
+            }
+        }
+        self.0 = time << 16 | turn;
+        hundredths
     }
 }
 
@@ -72,13 +102,16 @@ impl Housekeeping {
         self.hundredths
     }
 
-    /// Counts a millisecond. Returns whether a hundredth of a second has passed.
-    fn count(&mut self) -> bool {
-        let over = self.turns.count();
-        if over {
-            self.hundredths = self.hundredths.wrapping_add(1);
-        }
-        over
+    /// Counts the milliseconds since the last turn. Returns whether a hundredth of a second has
+    /// passed.
+    fn count(&mut self, now: u32) -> bool {
+        let passed = if SPINE != 0 {
+            self.turns.count_until(now)
+        } else {
+            self.turns.count().into()
+        };
+        self.hundredths = self.hundredths.wrapping_add(passed);
+        passed != 0
     }
 }
 
@@ -92,6 +125,10 @@ impl Default for Housekeeping {
 pub fn start<B: Dispatch>(a: &mut SideA<B>) {
     reload(a);
     a.io.start_timer();
+    if SPINE != 0 {
+        let now = timer::now(&mut a.io.bus);
+        a.housekeeping.turns = Turns::from(now);
+    }
 }
 
 /// Starts CPU B's housekeeping.
@@ -108,7 +145,10 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
         a.io.bus.set(EventBit::UpdateReceiveReturnProducer);
     }
     if a.io.take_period(now) {
-        housekeeping(a);
+        housekeeping(a, now);
+        if SPINE != 0 && may_rest(a) {
+            a.io.rest(RESTS - 1);
+        }
     }
     // A deadline may have passed meanwhile.
     let now = timer::now(&mut a.io.bus);
@@ -156,9 +196,20 @@ pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
     b.io.set_timer(now);
 }
 
-/// CPU A's housekeeping of each millisecond.
+/// Whether a domain is loaded, and nothing waits for housekeeping: what does later
+/// [hastens](crate::io::IoA::hasten) it.
+fn may_rest<B: Dispatch>(a: &mut SideA<B>) -> bool {
+    a.spine.has_domain()
+        && a.link.is_up()
+        && a.io.bus.is_set(EventBit::ReceiveComplete)
+        && !a.io.defers_interrupt()
+        && a.io.outbox.is_empty()
+        && !command::waits(a)
+}
+
+/// CPU A's housekeeping of each millisecond, or of several: see [`RESTS`].
 #[inline(never)]
-fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
+fn housekeeping<B: Dispatch>(a: &mut SideA<B>, now: u32) {
     link::tick(&mut a.link, &mut a.io);
     statistics::follow_link(a);
     reload(a);
@@ -170,7 +221,7 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     // Held events are counted already.
     let _ = host_events::send_waiting(&mut a.host_events, &mut a.io, &a.config);
     a.io.raise_deferred();
-    if a.housekeeping.count() {
+    if a.housekeeping.count(now) {
         statistics::publish_a(a);
     }
     refresh(a);
@@ -212,4 +263,21 @@ fn reload_send<B: Dispatch>(b: &mut SideB<B>) {
     let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());
     let send_bds = bus.load(Gencom::TransmitMaxBds.nic_address());
     send::set_coalescing(&mut b.send, send_ticks, send_bds);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whenever turns come, and where the counter wraps, no millisecond is lost.
+    #[test]
+    fn milliseconds_are_counted_however_late_a_turn_is() {
+        let start = 0xFFFF_F000u32;
+        let (mut now, mut turns, mut hundredths) = (start, Turns::from(start), 0);
+        for turn in 0..1000u32 {
+            now = now.wrapping_add([1000, 10_003, 1999, 3500, 10_999, 400][turn as usize % 6]);
+            hundredths += turns.count_until(now);
+            assert_eq!(hundredths, now.wrapping_sub(start) / 10_000);
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod cuts;
 mod exchange;
 mod expected;
 mod fuzz;
+mod housekeeping;
 mod kept;
 mod leased;
 mod messages;

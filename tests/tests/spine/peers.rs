@@ -179,22 +179,25 @@ fn rates_and_times_are_what_the_page_says() {
     }
 }
 
-/// From a tenth to twice of what goes through, packets leave as they come: what is done beside them
-/// holds none up for long. The exception is where CPU A is nearly busy.
+/// From a tenth to twice of what goes through, packets leave as they come, for two hundredths of a
+/// second: CPU A's longest work beside them is due once in each.
 #[test]
 fn packets_leave_at_an_even_pace() {
     let mut pair = pair();
-    let even = [7e3, 20e3, 35e3, 45e3, 64e3, 68e3, 100e3, 140e3].map(|rate| (rate, EVEN));
-    for (rate, row) in even.into_iter().chain([(60e3, UNEVEN)]) {
-        let some = pair.run(60, rate, 4_000_000).expect("packets");
+    let mut most = 0.0f64;
+    let said = page::figures("typical over shortest period, at any rate");
+    for thousands in [7, 20, 35, 45, 50, 55, 58, 61, 64, 67, 69, 71, 73, 100, 140] {
+        let rate = f64::from(thousands) * 1e3;
+        let some = pair.run(60, rate, 20_000_000).expect("packets");
         assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
-        let said = page::figures(row)[1];
-        assert!(some.oscillation <= said + 0.02, "{said} {some:?}");
+        println!(
+            "{rate}: {:.3}, {:.1?} us",
+            some.oscillation, some.latency_us
+        );
+        most = most.max(some.oscillation);
     }
+    assert!((most - said[1]).abs() <= 0.015, "{most}, {said:?}");
 }
-
-const EVEN: &str = "typical over shortest period, up to 55 000 and from 63 000 packets a second on";
-const UNEVEN: &str = "the same between them";
 
 /// `cargo xtask trace --experiment router`: a packet comes, runs the router's handler, is moved to
 /// the other card and leaves it, in this order; the tool says how long that takes, and how often.

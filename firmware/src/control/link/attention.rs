@@ -41,6 +41,7 @@ pub fn receive_attention<B: Dispatch>(io: &mut IoA<B>) -> Result<(), MacStopped>
         count!(io.bus, mac_buffer_attentions);
     }
     io.bus.clear(EventBit::MacRxAttention);
+    io.hasten();
     Ok(())
 }
 
@@ -50,4 +51,5 @@ pub fn transmit_attention<B: Dispatch>(io: &mut IoA<B>) {
     io.bus.write(Register::MacTxState, state);
     count!(io.bus, mac_transmit_attentions);
     io.bus.clear(EventBit::MacTxAttention);
+    io.hasten();
 }

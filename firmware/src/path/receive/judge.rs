@@ -134,6 +134,7 @@ pub(super) fn wait_for_bds<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, 
 pub(super) fn wait_for_returns<B: Dispatch>(io: &mut IoA<B>) {
     count!(io.bus, no_return_space);
     io.bus.clear(EventBit::ReceiveComplete);
+    io.hasten();
 }
 
 /// Drops a frame. Its bytes may only be freed when no older frame is being read from the buffer;
