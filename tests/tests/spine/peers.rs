@@ -199,6 +199,22 @@ fn packets_leave_at_an_even_pace() {
     assert!((most - said[1]).abs() <= 0.015, "{most}, {said:?}");
 }
 
+/// The transfer to the other card frees a packet's room in the receive buffer: it holds some hundred
+/// of the longest ones, and some thousand of the smallest, and the packets go round its end.
+#[test]
+fn packets_go_round_the_receive_buffer() {
+    let mut pair = pair();
+    for (bytes, rate, time) in [
+        (1514, 60e3, 50_000_000),
+        (61, 60e3, 10_000_000),
+        (60, 65e3, 300_000_000),
+    ] {
+        let some = pair.run(bytes, rate, time).expect("packets");
+        assert_eq!(some.packets[0], some.packets[1], "{some:?}");
+        assert!(some.latency_us[1] < 100.0, "{some:?}");
+    }
+}
+
 /// `cargo xtask trace --experiment router`: a packet comes, runs the router's handler, is moved to
 /// the other card and leaves it, in this order; the tool says how long that takes, and how often.
 #[test]
