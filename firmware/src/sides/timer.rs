@@ -105,13 +105,16 @@ impl Housekeeping {
     /// Counts the milliseconds since the last turn. Returns whether a hundredth of a second has
     /// passed.
     fn count(&mut self, now: u32) -> bool {
-        let passed = if SPINE != 0 {
-            self.turns.count_until(now)
-        } else {
-            self.turns.count().into()
-        };
-        self.hundredths = self.hundredths.wrapping_add(passed);
-        passed != 0
+        if SPINE != 0 {
+            let passed = self.turns.count_until(now);
+            self.hundredths = self.hundredths.wrapping_add(passed);
+            return passed != 0;
+        }
+        let over = self.turns.count();
+        if over {
+            self.hundredths = self.hundredths.wrapping_add(1);
+        }
+        over
     }
 }
 

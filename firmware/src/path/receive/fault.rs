@@ -9,7 +9,7 @@ use super::queues::state::Queues;
 use super::state::Receive;
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
-use crate::memory::layout::RETURN_SLOTS;
+use crate::memory::layout::{RETURN_SLOTS, SPINE};
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
@@ -36,7 +36,7 @@ pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut Io
     let mut next = write_ring.behind(last);
     let mut later = false;
     while let Some(descriptor) = next {
-        later |= is_last(descriptor) || frees(bus, descriptor);
+        later |= is_last(descriptor) || SPINE != 0 && frees(bus, descriptor);
         next = write_ring.behind(descriptor);
     }
     let slot = note(last).slot();
