@@ -330,6 +330,14 @@ impl<B: Dispatch> IoA<B> {
         }
     }
 
+    /// The same if room in the receive buffer is to be freed, too, which it is as far as it can be.
+    pub fn follow_frees(&mut self) {
+        if self.awaited | self.held == 0 {
+            self.pass_writes();
+            self.free();
+        }
+    }
+
     /// Whether everything that was queued has been written.
     pub fn all_written(&mut self) -> bool {
         if !self.awaits_anything() {
