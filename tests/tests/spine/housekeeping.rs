@@ -3,6 +3,7 @@
 use crate::card::kit;
 use host_interface::gencom::Gencom;
 use spine_linker::load::Card;
+use spine_linker::load::Guard;
 use tigon_bench::spine::card::SpineCard;
 use tigon_bench::spine::frames;
 use tigon2_chip::Register;
@@ -15,13 +16,18 @@ use tigon2_sim::timing::counts::Activity;
 fn card(loads: bool) -> SpineCard {
     let mut card = SpineCard::start(kit(), Some(Parameters::default())).expect("a card");
     if loads {
-        let container = kit().container("firmware/spine/extensions/echo".as_ref());
-        let policy = kit().policy(10, 3).expect("a policy");
-        card.load(kit(), &container.expect("it builds"), &policy)
-            .expect("it is loaded");
+        load(&mut card, "firmware/spine/extensions/echo");
     }
     card.machine.pass(20_000_000);
     card
+}
+
+/// Loads the extension in a folder; returns its domain.
+fn load(card: &mut SpineCard, folder: &str) -> u32 {
+    let container = kit().container(folder.as_ref()).expect("it builds");
+    let policy = kit().policy(10, 3).expect("a policy");
+    let (domain, _) = card.load(kit(), &container, &policy).expect("it is loaded");
+    domain
 }
 
 /// How often CPU A's timer event was handled.
@@ -42,6 +48,31 @@ fn it_rests_while_a_domain_is_loaded() {
         let turns = turns(&card) - before;
         assert!(wanted.contains(&turns), "{loads}: {turns}");
     }
+}
+
+/// A handler that gets frames faster than it consumes them does not keep CPU A from it.
+#[test]
+fn frames_without_a_pause_do_not_keep_it_off() {
+    let mut card = SpineCard::start(kit(), Some(Parameters::default())).expect("a card");
+    let domain = load(&mut card, "tests/extensions/empty");
+    let all = Guard::any(domain, 0);
+    card.guards(&[all]).expect("a guard");
+    let frame = frames::plain(card.nic.station(), frames::PEER, 0x88B5, 1, 60);
+    let (before, runs) = (turns(&card), card.counts(domain)[0]);
+    for _ in 0..50 {
+        {
+            let mut machine = card.machine.lock();
+            let now = machine.now();
+            for at in (now..now + 1_000_000).step_by(3_000) {
+                machine.send_frame(at, frame.clone());
+            }
+        }
+        card.machine.pass(1_000_000);
+    }
+    let runs = card.counts(domain)[0] - runs;
+    assert!(runs > 9_000, "{runs}");
+    let turns = turns(&card) - before;
+    assert!((4..=7).contains(&turns), "{turns}");
 }
 
 /// An interrupt that the host has masked comes within a millisecond after it has unmasked it, at

@@ -7,6 +7,7 @@ use integration_tests::frames;
 use std::io::IoSlice;
 use tigon_bench::functions::{self, Run};
 use tigon_bench::spine::flow::{self, ROUTER, Recording};
+use tigon_bench::spine::frames::{PEER, plain};
 use tigon_bench::spine::peers::Pair;
 use tigon_bench::spine::routed::{self, Part};
 use tigon_bench::spine::router;
@@ -179,26 +180,85 @@ fn rates_and_times_are_what_the_page_says() {
     }
 }
 
-/// From a tenth to twice of what goes through, packets leave as they come, for two hundredths of a
-/// second: CPU A's longest work beside them is due once in each.
+/// From a tenth to twice of what goes through, packets leave as they come, for five hundredths of a
+/// second: CPU A's longest work beside them is due once in each. Near the most that goes through,
+/// packets that come alone and others alternate.
 #[test]
 fn packets_leave_at_an_even_pace() {
     let mut pair = pair();
     let mut most = 0.0f64;
     let said = page::figures("typical over shortest period, at any rate");
-    for thousands in [7, 20, 35, 45, 50, 55, 58, 61, 64, 67, 69, 71, 73, 100, 140] {
-        let rate = f64::from(thousands) * 1e3;
-        let some = pair.run(60, rate, 20_000_000).expect("packets");
+    let slow = [
+        7.0, 20.0, 35.0, 45.0, 50.0, 55.0, 60.0, 63.0, 65.0, 66.0, 67.5,
+    ];
+    let fast = [68.0, 69.0, 69.5, 70.0, 71.0, 73.0, 100.0, 140.0];
+    for rate in slow.into_iter().chain(fast) {
+        let some = pair.run(60, rate * 1e3, 50_000_000).expect("packets");
         assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
         println!(
             "{rate}: {:.3}, {:.1?} us",
             some.oscillation, some.latency_us
         );
-        // Where packets that come alone and others alternate it is the most.
-        assert!(thousands == 69 || some.oscillation <= 1.09, "{some:?}");
+        assert!(some.oscillation <= said[0], "{some:?}");
         most = most.max(some.oscillation);
     }
     assert!((most - said[1]).abs() <= 0.015, "{most}, {said:?}");
+}
+
+/// The first card's host has frames among the packets, some of which go round the end of the receive
+/// buffer: all of them arrive, whatever else is in the write channel's queue.
+#[test]
+fn packets_go_their_way_among_the_hosts_frames() {
+    let mut pair = pair();
+    for (burst, every, bytes, period) in [
+        (1, 2, 1514, 40_000),
+        (1, 3, 60, 17_000),
+        (1, 7, 1514, 18_000),
+        (30, 2, 60, 620_000),
+        (30, 5, 1514, 560_000),
+        (30, 29, 60, 440_000),
+    ] {
+        let station = pair.cards[0].nic.station();
+        let (mut sent, mut left, mut received) = (0u16, 0, 0);
+        for number in 0..1500 {
+            {
+                let mut machine = pair.cards[0].machine.lock();
+                let now = machine.now();
+                machine.send_frame(now, router::packet(station, bytes, number));
+                if number % every == 0 {
+                    machine.send_frame(now, plain(station, PEER, 0x88B6, number.into(), bytes));
+                    sent += 1;
+                }
+            }
+            if number % burst == 0 {
+                pair.fabric.card(0).pass(period);
+                left += taken(&pair);
+            }
+            received += of_host(&mut pair);
+        }
+        pair.fabric.card(0).pass(2_000_000);
+        left += taken(&pair);
+        received += of_host(&mut pair);
+        assert_eq!([left, received], [1500, sent], "{burst} {every} {bytes}");
+    }
+}
+
+/// How many frames the first card's host has received since the last look.
+fn of_host(pair: &mut Pair) -> u16 {
+    let nic = &mut pair.cards[0].nic;
+    nic.service().expect("the card is there");
+    let frames = nic.receive_batch(64).expect("the card is there");
+    frames.len() as u16
+}
+
+/// How many packets the second card has sent since the last look.
+fn taken(pair: &Pair) -> u16 {
+    let mut machine = pair.cards[1].machine.lock();
+    let mut left = 0;
+    while let Some(frame) = machine.take_frame() {
+        left += u16::from(!is_flow_control(&frame.bytes));
+    }
+    left
 }
 
 /// The transfer to the other card frees a packet's room in the receive buffer: it holds some hundred

@@ -225,9 +225,34 @@ pub fn let_go_with_data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     receive.ring.release();
 }
 
+/// Whether a frame has ended behind those that were let go.
+#[inline(always)]
+pub fn has_more<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
+    receive.ring.has_more(&mut io.bus)
+}
+
+/// Whether there is something to [settle](settle).
+#[inline(always)]
+pub fn is_unsettled<B: Dispatch>(receive: &Receive, io: &IoA<B>) -> bool {
+    io.frees_later() || receive.returns.waiting() != 0
+}
+
+/// Returns the descriptors of the frames that were seen to.
+#[inline(always)]
+pub fn give_back<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    receive.ring.give_back(&mut io.bus);
+}
+
 /// What follows a run, wherever its frames went.
 #[inline(always)]
 pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    settle(receive, io);
+    give_back(receive, io);
+}
+
+/// Frees the room of a run's frames, and reports those that are the host's.
+#[inline(always)]
+pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     if io.frees_later() {
         io.await_writes();
         io.free();
@@ -240,5 +265,4 @@ pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
         };
         returns::queue(&mut receive.returns, io, enough);
     }
-    receive.ring.give_back(&mut io.bus);
 }

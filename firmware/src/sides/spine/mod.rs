@@ -265,12 +265,20 @@ fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, i
     loop {
         let next = guarded::next(receive, io, &mut left, &mut runtime.look, &runtime.guards);
         let Next::Wanted(frame, to) = next else {
-            guarded::finish(receive, io);
-            if runtime.look.is_likely && runtime.messages == 0 && is_followed(io) {
-                left = frame::FRAMES;
+            if !runtime.look.is_likely || runtime.messages != 0 {
+                break finish(receive, io);
+            }
+            if left != 0 && guarded::has_more(receive, io) {
                 continue;
             }
-            break;
+            if give_back(receive, io) && left != 0 {
+                continue;
+            }
+            left = wait_for_next(receive, io, left);
+            if left == 0 {
+                break;
+            }
+            continue;
         };
         match hand_over(runtime, io, receive.base(), &frame, to) {
             Fate::Done => {
@@ -295,25 +303,42 @@ fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, i
     }
 }
 
-/// Whether the next frame comes soon, and nothing else before it: a frame that comes alone then
-/// takes little longer than one behind another.
+/// What follows a run, if nobody waits for the next frame.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[inline(never)]
+fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    guarded::finish(receive, io);
+}
+
+/// Returns the descriptors of the frames that were seen to. Returns whether there are more by now.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
 #[inline(never)]
-fn is_followed<B: Dispatch>(io: &mut IoA<B>) -> bool {
-    let mask = io.bus.core(|core| core.mask);
-    let mut left = LOOKS;
-    while left != 0 {
-        let events = io.bus.read(Register::event(Cpu::A)) & mask;
-        if events != 0 {
-            return events == EventBit::ReceiveComplete.mask();
-        }
-        if left == LOOKS {
-            // There is time: nobody awaits the transfers of frames to the peer.
-            io.follow_writes();
-        }
-        left -= 1;
+fn give_back<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
+    guarded::give_back(receive, io);
+    guarded::has_more(receive, io)
+}
+
+/// Waits for the next frame, which is likely to be wanted, too, as long as it comes soon, and nothing
+/// else before it. Returns how many frames may be seen to now, of which `left` were left before other
+/// events are; 0 if none has come. Most frames before it need nothing more: the transfer to the peer
+/// frees them.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[inline(never)]
+fn wait_for_next<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, mut left: u32) -> u32 {
+    if guarded::is_unsettled(receive, io) {
+        finish(receive, io);
     }
-    false
+    let others = io.bus.core(|core| core.mask) & !EventBit::ReceiveComplete.mask();
+    for _ in 0..LOOKS {
+        if left != 0 && guarded::has_more(receive, io) {
+            return left;
+        }
+        if io.bus.read(Register::event(Cpu::A)) & others != 0 {
+            break;
+        }
+        left = frame::FRAMES;
+    }
+    0
 }
 
 /// A frame to the handler in bits 7:0 of the domain in bits 15:8.

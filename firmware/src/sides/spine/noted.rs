@@ -45,7 +45,7 @@ pub fn carry_out<B: Dispatch>(io: &mut IoA<B>, domain: u32) {
     }
 }
 
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 fn put_all<B: Dispatch>(io: &mut IoA<B>, domain: u32, count: u32) {
     io.bus.store(COUNT, 0);

@@ -153,6 +153,8 @@ impl Peer {
         length: u32,
         effects: &Effects,
     ) -> bool {
+        // Nobody awaits the transfers of the frames before.
+        io.look_for_room(DESCRIPTORS);
         let bus = &mut io.bus;
         let next = next(bus);
         let room = room(bus, next);

@@ -93,7 +93,7 @@ pub(super) fn begin<B: Dispatch>(
 }
 
 /// Behind the run for a frame of a domain with a lease.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
 #[inline(never)]
 pub(super) fn end<B: Dispatch>(io: &mut IoA<B>, to: u32) {
     io.bus.store(LEASE, 0);

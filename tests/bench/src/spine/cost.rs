@@ -243,7 +243,7 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
         ("echo: answer a ping", echo, 0, Kind::Ping, 60),
         ("router: forward a packet", router::FOLDER, 0, datagram, 60),
     ];
-    let waiting = kit.function("is_followed")?;
+    let waiting = kit.function("wait_for_next")?;
     let mut rows = Vec::new();
     for (name, folder, handler, kind, bytes) in subjects {
         interrupt::check()?;

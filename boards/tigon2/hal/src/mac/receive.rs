@@ -42,6 +42,13 @@ fn load<B: Bus>(bus: &mut B, descriptor: u32) -> ReceivedFrame {
     }
 }
 
+/// The offset of the descriptor that the MAC fills next.
+#[inline(always)]
+fn producer<B: Bus>(bus: &mut B) -> u32 {
+    // Bits 2:0 are flags (10.1).
+    bus.read(Register::RxDescriptorProducer) & (RX_RING_BYTES - 1) & !7
+}
+
 /// The ring of received frames: 512 descriptors.
 #[derive(Debug)]
 pub struct ReceiveRing {
@@ -106,6 +113,14 @@ impl ReceiveRing {
     #[inline(always)]
     pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
         self.open().oldest(bus)
+    }
+
+    /// Whether a frame has ended behind those that were released. Reads the register, so that
+    /// [`oldest`](Self::oldest) need not.
+    #[inline(always)]
+    pub fn has_more<B: Bus>(&mut self, bus: &mut B) -> bool {
+        self.producer = producer(bus);
+        self.producer != self.consumer
     }
 
     /// Whether a frame arrives, if all before it were released.
@@ -174,8 +189,7 @@ impl ReceivedView {
     /// The offset of the descriptor that the MAC fills next.
     #[inline(always)]
     pub fn producer<B: Bus>(&self, bus: &mut B) -> u32 {
-        // Bits 2:0 are flags (10.1).
-        bus.read(Register::RxDescriptorProducer) & (RX_RING_BYTES - 1) & !7
+        producer(bus)
     }
 
     /// How many frames have arrived from `released` on, by the [`producer`](Self::producer). The
@@ -222,9 +236,7 @@ impl Arrivals<'_> {
     #[inline(always)]
     pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
         if self.producer == self.at {
-            // Bits 2:0 are flags (10.1).
-            let producer = bus.read(Register::RxDescriptorProducer);
-            self.producer = producer & (RX_RING_BYTES - 1) & !7;
+            self.producer = producer(bus);
             if self.producer == self.at {
                 return None;
             }
