@@ -1,63 +1,30 @@
-//! CPU A's resources: the write channel, interrupts and events to the host.
+//! CPU A's resources: the write channel, [deadlines], and the way to the [host].
 //!
 //! Hardware reference, sections 6 and 14. The ring works strictly in order, so an index that is
 //! queued after its data reaches the host after that data.
 
-use super::deadline::{Deadlines, SlotA};
+mod datagrams;
+mod deadlines;
+mod host;
+
+pub use datagrams::DATAGRAMS;
+
+use super::Busy;
+use super::deadline::Deadlines;
 use super::filter::{Filter, MulticastList};
 use super::interrupt::Interrupt;
 use super::note::WriteNote;
 use super::outbox::Outbox;
 use super::states::WriteStates;
-use super::{Busy, Failed};
-use crate::memory::layout::{EUDP, SPINE};
+use crate::memory::layout::EUDP;
 use crate::memory::region::Staging;
 use crate::memory::shared::OfA;
-use host_interface::event::{Event, EventCode};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
-use tigon2_hal::timer;
-
-/// The bit of a datagram that could not be written.
-const FAILED: u32 = 1 << 16;
-/// Endpoints' datagrams that may be in the write channel's queue: so many may end before anybody asks.
-pub const DATAGRAMS: u32 = 4;
-
-/// Datagrams that have ended: their sums, the oldest first.
-#[derive(Debug)]
-struct Ended {
-    list: [u32; DATAGRAMS as usize],
-    noted: u32,
-    taken: u32,
-}
-
-impl Ended {
-    const NONE: Ended = Ended {
-        list: [0; DATAGRAMS as usize],
-        noted: 0,
-        taken: 0,
-    };
-
-    #[inline(always)]
-    const fn put(&mut self, end: u32) {
-        self.list[(self.noted % DATAGRAMS) as usize] = end;
-        self.noted = self.noted.wrapping_add(1);
-    }
-
-    #[inline(always)]
-    const fn take(&mut self) -> Option<u32> {
-        if self.taken == self.noted {
-            return None;
-        }
-        let end = self.list[(self.taken % DATAGRAMS) as usize];
-        self.taken = self.taken.wrapping_add(1);
-        Some(end)
-    }
-}
 
 /// CPU A's io.
 #[derive(Debug)]
@@ -91,7 +58,7 @@ pub struct IoA<B: Dispatch> {
     /// The address filter.
     pub filter: Filter,
     /// Endpoints' datagrams that were written.
-    datagrams: [Ended; EUDP],
+    datagrams: [datagrams::Ended; EUDP],
 }
 
 impl<B: Dispatch> IoA<B> {
@@ -117,7 +84,7 @@ impl<B: Dispatch> IoA<B> {
             outbox: Outbox::new(),
             rare_work: false,
             filter: Filter::new(multicast),
-            datagrams: [const { Ended::NONE }; EUDP],
+            datagrams: [const { datagrams::Ended::NONE }; EUDP],
         }
     }
 
@@ -249,32 +216,6 @@ impl<B: Dispatch> IoA<B> {
     pub fn put_awaited(&mut self, transfer: &Transfer) {
         self.await_next();
         self.write_ring.put(&mut self.bus, transfer);
-    }
-
-    /// An endpoint's datagram was written, and summed.
-    #[inline(always)]
-    pub fn note_datagram(&mut self, sum: u16) {
-        if let Some(datagrams) = self.datagrams.first_mut() {
-            datagrams.put(u32::from(sum));
-        }
-    }
-
-    /// An endpoint's datagram could not be written.
-    pub fn note_failed_datagram(&mut self) {
-        if let Some(datagrams) = self.datagrams.first_mut() {
-            datagrams.put(FAILED);
-        }
-    }
-
-    /// The oldest datagram that has ended and that nobody has seen to: its sum.
-    #[inline(always)]
-    pub fn take_datagram(&mut self) -> Option<Result<u32, Failed>> {
-        let end = self.datagrams.first_mut()?.take()?;
-        Some(if end & FAILED != 0 {
-            Err(Failed)
-        } else {
-            Ok(end)
-        })
     }
 
     /// Records that an awaited transfer has completed, or never will.
@@ -413,145 +354,5 @@ impl<B: Dispatch> IoA<B> {
             self.bus.write(Register::RxConsumer, self.freed);
             self.freed = 0;
         }
-    }
-}
-
-/// Deadlines.
-impl<B: Dispatch> IoA<B> {
-    /// Starts housekeeping.
-    pub fn start_timer(&mut self) {
-        let now = timer::now(&mut self.bus);
-        self.deadlines.start(now);
-        self.set_timer(now);
-    }
-
-    /// Arms a slot.
-    #[inline(always)]
-    pub fn arm(&mut self, slot: SlotA, ticks: u32) {
-        let now = timer::now(&mut self.bus);
-        self.deadlines.arm(slot as usize, now, ticks);
-        self.set_timer(now);
-    }
-
-    /// Arms a slot for a time after `now`, unless it is due before.
-    #[inline(always)]
-    pub fn arm_until(&mut self, slot: SlotA, now: u32, time: u32) {
-        if self.deadlines.arm_until(slot as usize, time) {
-            self.set_timer(now);
-        }
-    }
-
-    /// Whether a slot is armed.
-    #[inline(always)]
-    pub fn is_armed(&self, slot: SlotA) -> bool {
-        self.deadlines.is_armed(slot as usize)
-    }
-
-    /// Disarms a slot.
-    #[inline(always)]
-    pub fn disarm(&mut self, slot: SlotA) {
-        self.deadlines.disarm(slot as usize);
-    }
-
-    /// Whether a slot is due; if so, disarms it.
-    #[inline(always)]
-    pub fn take_due(&mut self, slot: SlotA, now: u32) -> bool {
-        self.deadlines.take(slot as usize, now)
-    }
-
-    /// Whether housekeeping is due.
-    #[inline(always)]
-    pub fn take_period(&mut self, now: u32) -> bool {
-        self.deadlines.take_period(now)
-    }
-
-    /// Leaves out `turns` turns of housekeeping, unless somebody [has it done](Self::hasten) before.
-    #[inline(always)]
-    pub const fn rest(&mut self, turns: u32) {
-        self.deadlines.rest(turns);
-    }
-
-    /// Something waits for housekeeping: has it done within a millisecond. Only with SPINE is it not
-    /// in any case.
-    #[inline(always)]
-    pub fn hasten(&mut self) {
-        if SPINE != 0 {
-            self.hasten_period();
-        }
-    }
-
-    #[inline(never)]
-    fn hasten_period(&mut self) {
-        let now = timer::now(&mut self.bus);
-        self.deadlines.hasten(now);
-        self.set_timer(now);
-    }
-
-    /// Sets the chip's timer reference to the first deadline.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
-    #[inline(never)]
-    pub fn set_timer(&mut self, now: u32) {
-        let first = self.deadlines.first();
-        self.bus.arm(Cpu::A, now, first);
-    }
-}
-
-/// The host.
-impl<B: Dispatch> IoA<B> {
-    /// Raises the interrupt if the host can take it now, else defers it.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
-    #[inline(never)]
-    pub fn raise_interrupt(&mut self) {
-        if SPINE == 0 {
-            return self.interrupt.raise(&mut self.bus);
-        }
-        if self.interrupt.avoids(&mut self.bus) {
-            return self.avoid_interrupt();
-        }
-        self.interrupt.raise_now(&mut self.bus);
-    }
-
-    /// Housekeeping raises the interrupt that was deferred.
-    #[inline(never)]
-    fn avoid_interrupt(&mut self) {
-        self.interrupt.avoided();
-        self.hasten();
-    }
-
-    /// Whether an interrupt is deferred.
-    pub const fn defers_interrupt(&self) -> bool {
-        self.interrupt.is_deferred()
-    }
-
-    /// Raises a deferred interrupt if the host can take it now.
-    #[inline(always)]
-    pub fn raise_deferred(&mut self) {
-        if self.interrupt.is_deferred() {
-            self.raise_interrupt();
-        }
-    }
-
-    /// Reports an event to the host, now or when there is room.
-    #[inline(never)]
-    pub fn post(&mut self, event: EventCode, code: u16) {
-        let [word, _] = Event::new(event, code).pack();
-        self.post_word(word);
-    }
-
-    /// The same with the event's word.
-    #[inline(never)]
-    pub fn post_word(&mut self, word: u32) {
-        self.outbox.post(&mut self.bus, word);
-        // CPU A's own doorbell: its handler sends the event.
-        self.rare_work = true;
-        self.bus.ring(Cpu::A);
-        self.hasten();
-    }
-
-    /// Reports an error to the host; `code` is one of the error codes.
-    #[inline(never)]
-    pub fn post_error(&mut self, code: u16) {
-        crate::memory::statistics::count!(self.bus, event_error);
-        self.post(EventCode::Error, code);
     }
 }

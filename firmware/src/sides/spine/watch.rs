@@ -19,7 +19,7 @@
 
 use super::enter::{self, Ended};
 use super::fetch::{Fetcher, OF_ENDPOINTS};
-use super::peer::Rooms;
+use super::peer::rooms::Rooms;
 use super::supply::{self, AGAIN, Taker};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
