@@ -476,9 +476,11 @@ fn frames_are_taken_round_the_ring() {
     ring.reset(&mut bus);
     for number in 0..1200usize {
         assert_eq!(ring.oldest(&mut bus), None);
+        assert!(!ring.has_more(&mut bus));
         let mut frame = [STATION.as_slice(), &[2, 0, 0, 0, 0, 1, 0x88, 0xB5]].concat();
         frame.resize(60 + number % 1000, number as u8);
         bus.bench.receive(&frame);
+        assert!(ring.has_more(&mut bus));
         let received = ring.oldest(&mut bus).expect("a frame");
         assert_eq!(received.length as usize, frame.len() + 4);
         assert_eq!(received.errors, 0);
