@@ -14,7 +14,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlag
 use serde_json::Value;
 use spine_linker::endpoint::{Endpoint, HandlerOf, NotSent, Received, RingSizes};
 
-use super::{ANSWER, Request};
+use super::client::ANSWER;
+use super::request::Request;
 use crate::dma::{DmaError, DmaMemory, PAGE_BYTES};
 
 /// Longest answer with a file.

@@ -8,7 +8,7 @@ use spine_linker::load::LoadError;
 use spine_linker::routes::{self, RouteError};
 
 use super::applications::{Applications, Wanted};
-use super::{Request, RouteRequest};
+use super::request::{Request, RouteRequest};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
