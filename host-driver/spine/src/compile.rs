@@ -119,6 +119,24 @@ pub fn judge_manifest(text: &str) -> Result<String, CompileError> {
     }
 }
 
+/// All files below a folder, in the order of their names.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(system("read the API's folder"))? {
+        paths.push(entry.map_err(system("read the API's folder"))?.path());
+    }
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
 impl Compiler {
     /// Which compiler, API and flags make containers: what is built with others is refused.
     ///
@@ -134,14 +152,7 @@ impl Compiler {
         for one in interface::ALL {
             hash.update(one.hash().to_be_bytes());
         }
-        let mut sources = Vec::new();
-        let folder = self.api().join("src");
-        let entries = std::fs::read_dir(&folder).map_err(system("read the API's folder"))?;
-        for entry in entries {
-            sources.push(entry.map_err(system("read the API's folder"))?.path());
-        }
-        sources.sort();
-        for path in sources {
+        for path in files_below(&self.api().join("src"))? {
             hash.update(read(&path)?);
         }
         let digest = hash.finalize();

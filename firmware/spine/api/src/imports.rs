@@ -1,14 +1,14 @@
 //! The runtime as an extension calls it: all the `unsafe` of this crate.
 //!
 //! On the card each function is one of the runtime's, found by the linker by its name; elsewhere
-//! it is the [model](crate::model)'s. What the runtime hands out as address and length becomes a
+//! it is the [model](crate::model::calls)'s. What the runtime hands out as address and length becomes a
 //! slice here, bound to the life of the message that it came in.
 #![allow(unsafe_code)]
 
 use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
-pub(crate) use crate::model::{
+pub(crate) use crate::model::calls::{
     accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
     release, send, send_message, send_peer, send_wire, transfer, transmit,
 };

@@ -25,7 +25,7 @@
 //! | [`message`] | messages and the buffers that they refer to | 3.2, 3.4 |
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
 //! | [`endpoint`] | where messages come from and go to | 3.2 |
-//! | [`view`] | headers in a buffer: type-safe casting | 3.3.1 |
+//! | [`mod@view`] | headers in a buffer: type-safe casting | 3.3.1 |
 //! | [`headers`] | Ethernet, VLAN, ARP, IPv4, ICMP, UDP | |
 //! | [`region`] | the memory region of a domain | 3.4 |
 //! | `model` | the runtime for tests on the developer's computer | |

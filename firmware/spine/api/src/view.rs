@@ -1,8 +1,9 @@
 //! Type-safe casting: headers as values over a buffer's words.
 //!
-//! The paper's VIEW (section 3.3.1) gives data from outside a type of the language. [`view!`]
-//! declares a header as it stands on the wire: big-endian fields by their offsets. Reading a
-//! field is a load and a shift, and no check: [`Buffer::view`] has checked all of them at once.
+//! The paper's VIEW (section 3.3.1) gives data from outside a type of the language.
+//! [`view!`](crate::view!) declares a header as it stands on the wire: big-endian fields by their
+//! offsets. Reading a field is a load and a shift, and no check: [`Buffer::view`] has checked all of
+//! them at once.
 //!
 //! The card's CPU loads words, and headers begin where Ethernet puts them: 14 bytes into the
 //! frame, or 4 more with each tag. So each kind of header has a *phase*, its place modulo 4.
