@@ -260,19 +260,14 @@ impl<B: Dispatch> IoA<B> {
 
     /// Reads the channel unless a completion is awaited, which reads it.
     pub fn look_at_writes(&mut self) {
-        self.follow_writes();
-    }
-
-    /// The same, for hot code.
-    #[inline(always)]
-    pub fn follow_writes(&mut self) {
         if !self.awaits_anything() {
             self.pass_writes();
         }
     }
 
-    /// The same if room in the receive buffer is to be freed, too, which it is as far as it can be.
-    pub fn follow_frees(&mut self) {
+    /// Reads the channel while room in the receive buffer waits to be freed, and frees it if it can
+    /// be, unless a completion is awaited.
+    pub fn look_at_frees(&mut self) {
         if self.awaited | self.held == 0 {
             self.pass_writes();
             self.free();

@@ -192,7 +192,7 @@ impl Peer {
         if self.roles & RING == 0 || !ring::put(self.bar, io, at, length, effects) {
             let next = next(&mut io.bus);
             // A frame that came in two pieces may have its room freed later.
-            io.follow_frees();
+            io.look_at_frees();
             if room(&mut io.bus, next) != 0 && io.has_write_room(DESCRIPTORS) {
                 return self.forward(io, number, at, length, effects);
             }
