@@ -180,9 +180,9 @@ fn rates_and_times_are_what_the_page_says() {
     }
 }
 
-/// From a tenth to twice of what goes through, packets leave as they come, for five hundredths of a
-/// second: CPU A's longest work beside them is due once in each. Near the most that goes through,
-/// packets that come alone and others alternate.
+/// From a tenth to twice of what goes through, packets leave as they come, for 50 ms, in which CPU A
+/// does its housekeeping five times. Near the most that goes through, packets that come alone and
+/// others alternate.
 #[test]
 fn packets_leave_at_an_even_pace() {
     let mut pair = pair();
