@@ -203,6 +203,9 @@ fn packets_leave_at_an_even_pace() {
         most = most.max(some.oscillation);
     }
     assert!((most - said[1]).abs() <= 0.015, "{most}, {said:?}");
+    let long = pair.run(1514, 60e3, 50_000_000).expect("packets");
+    let said = page::figures("the same of frames of 1514 bytes, at 60 000 /s");
+    assert!((long.oscillation - said[0]).abs() <= 0.03, "{long:?}");
 }
 
 /// The first card's host has frames among the packets, some of which go round the end of the receive
