@@ -121,13 +121,8 @@ pub fn judge_manifest(text: &str) -> Result<String, CompileError> {
 
 /// All files below a folder, in the order of their names.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(system("read the API's folder"))? {
-        paths.push(entry.map_err(system("read the API's folder"))?.path());
-    }
-    paths.sort();
     let mut files = Vec::new();
-    for path in paths {
+    for path in gate::sorted_entries(folder).map_err(system("read the API's folder"))? {
         if path.is_dir() {
             files.extend(files_below(&path)?);
         } else {

@@ -171,13 +171,7 @@ pub fn judge_folder(folder: &Path) -> Result<usize, GateError> {
         error,
     };
     let mut count = 0;
-    let entries = std::fs::read_dir(folder).map_err(|error| read(folder, error))?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry.map_err(|error| read(folder, error))?.path());
-    }
-    paths.sort();
-    for path in paths {
+    for path in sorted_entries(folder).map_err(|error| read(folder, error))? {
         // A link would lead out of the crate.
         let kind = std::fs::symlink_metadata(&path).map_err(|error| read(&path, error))?;
         if kind.is_dir() {
@@ -192,6 +186,14 @@ pub fn judge_folder(folder: &Path) -> Result<usize, GateError> {
         }
     }
     Ok(count)
+}
+
+/// What lies in a folder, in the order of the names.
+pub(crate) fn sorted_entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = entries.collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 struct Walk {

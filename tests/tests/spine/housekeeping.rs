@@ -2,8 +2,7 @@
 
 use crate::card::kit;
 use host_interface::gencom::Gencom;
-use spine_linker::load::Card;
-use spine_linker::load::Guard;
+use spine_linker::load::{Card, Guard};
 use tigon_bench::spine::card::SpineCard;
 use tigon_bench::spine::frames;
 use tigon2_chip::Register;

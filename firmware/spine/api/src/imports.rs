@@ -1,8 +1,8 @@
 //! The runtime as an extension calls it: all the `unsafe` of this crate.
 //!
 //! On the card each function is one of the runtime's, found by the linker by its name; elsewhere
-//! it is the [model](crate::model::calls)'s. What the runtime hands out as address and length becomes a
-//! slice here, bound to the life of the message that it came in.
+//! it is the [model](crate::model::calls)'s. What the runtime hands out as address and length
+//! becomes a slice here, bound to the life of the message that it came in.
 #![allow(unsafe_code)]
 
 use core::sync::atomic::AtomicU32;

@@ -202,11 +202,8 @@ pub fn is_own<B: Dispatch>(io: &mut IoA<B>, frame: &ReceivedFrame, least: u32) -
 /// What follows frames of which none went to the host.
 #[inline(always)]
 pub fn finish_own<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
-    if io.frees_later() {
-        io.await_writes();
-        io.free();
-    }
-    receive.ring.give_back(&mut io.bus);
+    free_room(io);
+    give_back(receive, io);
 }
 
 /// The oldest frame, this one, was seen to: its bytes are free when no older frame is being read
@@ -250,13 +247,19 @@ pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     give_back(receive, io);
 }
 
-/// Frees the room of a run's frames, and reports those that are the host's.
+/// Frees the room of frames that no transfer frees, now or once older ones are written.
 #[inline(always)]
-pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+fn free_room<B: Dispatch>(io: &mut IoA<B>) {
     if io.frees_later() {
         io.await_writes();
         io.free();
     }
+}
+
+/// Frees the room of a run's frames, and reports those that are the host's.
+#[inline(always)]
+pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    free_room(io);
     if receive.returns.waiting() != 0 {
         let enough = if receive.index.is_due() {
             1

@@ -319,9 +319,9 @@ fn give_back<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
 }
 
 /// Waits for the next frame, which is likely to be wanted, too, as long as it comes soon, and nothing
-/// else before it. Returns how many frames may be seen to now, of which `left` were left before other
-/// events are; 0 if none has come. Most frames before it need nothing more: the transfer to the peer
-/// frees them.
+/// else before it. `left` frames may be seen to before CPU A looks at other events. Returns how many
+/// may be now; 0 if no frame has come. Most frames before it need nothing more: the transfer to the
+/// peer frees them.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn wait_for_next<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, mut left: u32) -> u32 {
