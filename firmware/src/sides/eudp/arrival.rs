@@ -20,8 +20,9 @@
 
 use super::chunk::chunk;
 use super::completion::Reporter;
-use super::datagram::{Datagram, ETHERNET, HEADERS};
+use super::datagram::Datagram;
 use super::delivery::TRANSFERS;
+use super::headers::{ETHERNET, HEADERS};
 use super::receiver::{Arrival, Receiver};
 use super::{EudpA, wait_for_writes};
 use crate::io::{IoA, filter};

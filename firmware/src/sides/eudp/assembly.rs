@@ -14,7 +14,8 @@
 
 pub(super) mod in_order;
 
-use super::pieces::{IP, Pieces, UDP};
+use super::headers::{IP, UDP};
+use super::pieces::Pieces;
 use super::sums::folded;
 use crate::memory::layout::{ASSEMBLIES, EUDP_ASSEMBLIES, EUDP_ASSEMBLY_BYTES};
 use host_interface::eudp::SEGMENTS;

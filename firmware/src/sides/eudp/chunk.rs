@@ -7,7 +7,7 @@
 //!
 //! The last chunk begins when the frame has ended; the others are done by then.
 
-use super::datagram::HEADERS;
+use super::headers::HEADERS;
 #[cfg(test)]
 use crate::path::receive::frame::CRC;
 

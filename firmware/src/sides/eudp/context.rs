@@ -4,7 +4,7 @@ use super::assembly::{Assembly, Key, State};
 use super::completion::Reporter;
 use super::each;
 use super::fragment_header::{Fragment, Outcome, VLAN};
-use super::pieces::UDP;
+use super::headers::UDP;
 use super::receiver::Receiver;
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;

@@ -8,16 +8,12 @@
 //! Each word is loaded once: from the MAC's buffer, which ends behind any of them.
 
 use super::completion::Reporter;
-use super::pieces::{IP, UDP};
+use super::headers::{ETHERNET, HEADERS, IP, UDP};
 use super::sums::{folded, halves};
 use crate::path::receive::frame::wrapped;
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 
-/// Bytes of an Ethernet header.
-pub const ETHERNET: u32 = 14;
-/// Bytes of all headers.
-pub const HEADERS: u32 = ETHERNET + IP + UDP;
 /// Bytes from a frame's start to the end of the words that are looked at.
 pub(super) const REACH: u32 = HEADERS + 2;
 /// More packets follow, or it is not the first one.

@@ -1,8 +1,9 @@
 //! What the rows of RECV and RDMA do on the card.
 
 use super::completion::{Entry, Reporter};
-use super::datagram::{Datagram, HEADERS};
+use super::datagram::Datagram;
 use super::flight::{DEPTH, Flight, Flights};
+use super::headers::HEADERS;
 use super::pieces::Pieces;
 use super::{bump, word};
 use crate::io::IoA;

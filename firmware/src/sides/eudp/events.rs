@@ -1,8 +1,9 @@
 //! CPU A's events that concern endpoints.
 
 use super::completion::{Reporter, report};
-use super::datagram::{Datagram, HEADERS};
+use super::datagram::Datagram;
 use super::delivery::FREES;
+use super::headers::HEADERS;
 use super::receiver::{Receiver, Taken};
 use super::{EudpA, arrival, command, fast_path, fragment, vlan, wait_for_writes};
 use crate::io::note::WriteNote;

@@ -5,7 +5,7 @@
 
 use super::answers::{Answers, Good};
 use super::completion::Reporter;
-use super::datagram::HEADERS;
+use super::headers::HEADERS;
 use super::receiver::{Receiver, Taken, fault};
 use crate::io::IoA;
 use crate::io::note::WriteNote;

@@ -14,10 +14,10 @@
 use super::assembly::Assembly;
 use super::assembly::in_order::{Ends, First};
 use super::completion::Reporter;
-use super::datagram::HEADERS;
 use super::fragment_header::{Fragment, Header};
+use super::headers::{HEADERS, UDP};
 use super::part::Part;
-use super::pieces::{Piece, UDP};
+use super::pieces::Piece;
 use super::predicted::Taken;
 use super::receiver::Receiver;
 use crate::io::IoA;

@@ -23,12 +23,12 @@
 use super::assembly::{Assembly, Noted};
 use super::completion::Reporter;
 use super::context;
-use super::datagram::{ETHERNET, REACH};
+use super::datagram::REACH;
 use super::expiry;
 pub use super::fragment_header::Outcome;
 use super::fragment_header::{Fragment, MORE, OFFSET, VLAN};
+use super::headers::{ETHERNET, IP, UDP};
 use super::part::Part;
-use super::pieces::{IP, UDP};
 use super::placement::Place;
 use super::receiver::Receiver;
 use super::{bump, wait_for_writes, word};

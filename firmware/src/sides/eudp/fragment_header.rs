@@ -1,8 +1,7 @@
 //! What the headers of a fragment say.
 
 use super::assembly::{Key, PAYLOAD_MAX};
-use super::datagram::{ETHERNET, HEADERS};
-use super::pieces::{IP, UDP};
+use super::headers::{ETHERNET, HEADERS, IP, UDP};
 use super::sums::{folded, halves};
 use crate::io::IoA;
 use crate::path::receive::frame::CRC;

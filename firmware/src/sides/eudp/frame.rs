@@ -14,9 +14,9 @@
 //! makes these. Others come from a [`Job`].
 
 pub use super::flags::{AHEAD, FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
+use super::headers::{ETHERNET, IP, UDP};
 use super::job::Job;
 use super::lead::{self, LEAD, REST, SHORTEST, part_end};
-use super::pieces::{IP, UDP};
 use super::rows::Handle;
 use super::sums::{folded, halves};
 use super::word;
@@ -27,8 +27,6 @@ use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
-/// Bytes of an Ethernet header.
-pub const ETHERNET: u32 = 14;
 /// The most parts of a frame.
 const PARTS: u32 = 5;
 /// The most transfers of a frame, which may end a part or a piece, and of what is summed ahead of it.

@@ -4,7 +4,8 @@
 //! taken once; what they say is judged, and only what was judged is used.
 
 use super::flags::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
-use super::pieces::{IP, Piece, Pieces, UDP};
+use super::headers::{IP, UDP};
+use super::pieces::{Piece, Pieces};
 use super::rows::Rows;
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{

@@ -37,6 +37,7 @@
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
 //! | [`rows`] | the rows of the last datagram's address handle and region | B |
+//! | [`headers`] | their lengths | A, B |
 //! | [`pieces`], [`sums`] | pieces of the host's memory; checksums | B, A |
 //! | [`frame`], [`flags`] | the frame in work: headers, parts | B |
 //! | [`ahead`] | the sum of datagrams whose UDP header leaves first | B |
@@ -64,6 +65,7 @@ pub mod fragment;
 pub mod fragment_header;
 pub mod frame;
 pub mod handlers;
+pub mod headers;
 pub mod job;
 pub mod lead;
 pub mod machines;

@@ -8,11 +8,6 @@ use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::schedule::barrier;
 
-/// Bytes of an IP header.
-pub const IP: u32 = 20;
-/// Bytes of a UDP header.
-pub const UDP: u32 = 8;
-
 /// A piece of the host's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {

@@ -18,10 +18,9 @@
 
 use super::assembly::in_order::Ends;
 use super::assembly::{Assembly, Key};
-use super::datagram::ETHERNET;
 use super::fragment_header::{Fragment, Header};
+use super::headers::{ETHERNET, IP};
 use super::part::Part;
-use super::pieces::IP;
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 

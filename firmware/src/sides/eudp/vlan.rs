@@ -11,9 +11,9 @@
 //! bits 31:16 of an endpoint's port, so endpoints without one do not see such frames.
 
 use super::completion::Reporter;
-use super::datagram::HEADERS;
 use super::delivery::CHOICE;
 use super::fragment::{self, Outcome};
+use super::headers::HEADERS;
 use super::receiver::Receiver;
 use super::wait_for_writes;
 use crate::io::IoA;

@@ -3,17 +3,14 @@
 //! Their descriptor is judged in one go, and their headers are stored in another, from registers: in
 //! between their data may be asked for.
 
-use super::frame::{ETHERNET, FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
+use super::frame::{FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
+use super::headers::{ETHERNET, HEADERS, IP, UDP};
 use super::job::{self, Next};
-use super::pieces::{IP, UDP};
 use super::rows::{Handle, Rows};
 use crate::io::IoB;
 use crate::path::send::SendPath;
 use host_interface::eudp::{DescriptorWord, INLINE_BYTES, Status};
 use tigon2_hal::events::Dispatch;
-
-/// Bytes of all headers.
-const HEADERS: u32 = ETHERNET + IP + UDP;
 
 /// Why a frame was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

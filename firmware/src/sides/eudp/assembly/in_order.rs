@@ -5,7 +5,8 @@ use super::{
     ASSEMBLIES, Assembly, EUDP_ASSEMBLIES, EUDP_ASSEMBLY_BYTES, Key, PIECE_LIST, RUN_LIST, Row,
     State, UNKNOWN, from, run, units,
 };
-use crate::sides::eudp::pieces::{Piece, UDP};
+use crate::sides::eudp::headers::UDP;
+use crate::sides::eudp::pieces::Piece;
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 
