@@ -6,7 +6,7 @@
 //! 0x00_4000  image and variables                      (linker/*.x)
 //! 0x01_A580  indirection table and verdicts, where the variant has receive queues
 //! 0x01_AE00  their hash tables: while queues are open, also in place of the classic return BDs
-//! 0x01_B000  the tables below; with endpoints, whose image is longer, from 0x01_F000 on
+//! 0x01_B000  the tables below; with endpoints, whose image is longer, from 0x02_0A00 on
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
 //! ```
@@ -29,7 +29,7 @@ pub const SEND_BYTES: u32 = 0x2000;
 pub const TABLES: u32 = 0x1_B000 + LONGER;
 /// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
 /// up, and the packet buffers give way. `build.rs` has the same for the linker.
-const LONGER: u32 = if EUDP != 0 { 0x4A00 } else { 0 };
+const LONGER: u32 = if EUDP != 0 { 0x5A00 } else { 0 };
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;

@@ -13,7 +13,7 @@ fn card() -> Card {
 }
 
 /// Random numbers below a bound, the same in each run.
-fn random(seed: u32) -> impl FnMut(usize) -> usize {
+pub fn random(seed: u32) -> impl FnMut(usize) -> usize {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     move |below| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

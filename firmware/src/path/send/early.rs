@@ -18,11 +18,13 @@ use super::{ROOM, SKIPPED, SendPath};
 use crate::io::IoB;
 use crate::memory::layout::SPINE;
 use crate::memory::shared::LINK_UP;
+use host_interface::statistics::Counter64;
 use tigon2_chip::bits::MacTxState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::{Frames, TransmitBuffer};
 
 /// What stands in `lent` while somebody wants the path back.
 const WANTED: u32 = 2;
@@ -191,6 +193,21 @@ impl SendPath {
         self.counters.octets.add(length);
     }
 
+    /// Begins with frames that the MAC gets together, when all of them are stored. They have at most
+    /// `bytes`, which lie in one piece, each rounded up to a multiple of 8.
+    #[inline(always)]
+    pub fn store_frames(&mut self, bytes: u32) -> StoredFrames<'_> {
+        self.buffer.keep_together(bytes);
+        StoredFrames {
+            begin: self.buffer.position(),
+            at: self.buffer.position(),
+            frames: self.ring.open(),
+            buffer: &mut self.buffer,
+            octets: &mut self.counters.octets,
+            bytes: 0,
+        }
+    }
+
     /// Whether the MAC has sent all that it was given.
     #[inline(always)]
     pub fn mac_is_idle<B: Bus>(&self, bus: &mut B) -> bool {
@@ -221,5 +238,56 @@ impl SendPath {
     pub fn resume<B: Bus>(&mut self, bus: &mut B) {
         let stop = MacTxState::new().with_stop(true).into_bits();
         bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, 0);
+    }
+}
+
+/// Frames that are stored one behind the other, while the path is lent. It holds the path's state
+/// meanwhile; [`close`](Self::close) hands them over.
+#[derive(Debug)]
+#[must_use]
+pub struct StoredFrames<'a> {
+    frames: Frames<'a>,
+    buffer: &'a mut TransmitBuffer,
+    octets: &'a mut Counter64,
+    begin: u32,
+    at: u32,
+    /// Bytes of all, without what rounds them up.
+    bytes: u32,
+}
+
+impl StoredFrames<'_> {
+    /// For how many more it is known that the MAC has room.
+    #[inline(always)]
+    pub fn most(&self) -> u32 {
+        self.frames.known()
+    }
+
+    /// Where the next one begins.
+    #[inline(always)]
+    pub fn position(&self) -> u32 {
+        self.at
+    }
+
+    /// The frame of `length` bytes at the position is stored. Its VLAN tag is in bits 31:16 of `tag`,
+    /// or that is 0.
+    #[inline(always)]
+    pub fn push<B: Bus>(&mut self, bus: &mut B, length: u32, tag: u32) {
+        self.frames
+            .push(bus, self.at, length, (tag != 0).then_some(tag >> 16));
+        self.at += (length + 7) & !7;
+        self.bytes += length;
+    }
+
+    /// Hands them over, if there are any.
+    #[inline(always)]
+    pub fn close<B: Bus>(self, bus: &mut B) {
+        self.buffer.take(self.at - self.begin);
+        if self.bytes != 0 {
+            // The writes of registers would go past stores that wait; a load does not.
+            let _ = bus.load(self.begin);
+            bus.write(Register::TxProducer, self.buffer.position());
+            self.octets.add(self.bytes);
+        }
+        self.frames.close(bus);
     }
 }

@@ -10,15 +10,15 @@
 //! the read channel brings the data behind them. A frame that is cut through has a first part and
 //! a few others; none is so short that the wire ends before a missing part is seen.
 //!
-//! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
-//! makes these. Others come from a [`Job`].
+//! Most datagrams are one frame whose data is in one piece: [`whole`](super::whole) makes these. Those
+//! with data in the descriptor are [sent at once](super::sender), others come from a [`Job`].
 
-pub use super::flags::{AHEAD, FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
-use super::headers::{ETHERNET, IP, UDP};
+pub use super::flags::{AHEAD, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
+use super::headers::{ETHERNET, HEADERS, IP, UDP};
 use super::job::Job;
 use super::lead::{self, LEAD, REST, SHORTEST, part_end};
 use super::rows::Handle;
-use super::sums::{folded, halves};
+use super::sums::folded;
 use super::word;
 use crate::io::IoB;
 use crate::path::send::SendPath;
@@ -220,7 +220,7 @@ impl Frame {
     pub fn settle<B: Dispatch>(&mut self, whole: bool, io: &mut IoB<B>) {
         self.missing = 0;
         self.lead = self.length;
-        if !whole && self.flags & (FETCHED | WANTS_SUM) == FETCHED && self.length > SHORTEST {
+        if !whole && !self.has(WANTS_SUM) && self.length > SHORTEST {
             self.choose_lead(io);
         }
     }
@@ -286,52 +286,21 @@ impl Frame {
         handle.put(bus, to, packet, more | job.at >> 3);
     }
 
-    /// [`put_sum`](Self::put_sum) in SRAM: of data that is in the descriptor.
-    #[inline(never)]
-    pub fn put_sum_of_inline<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
-        self.put_sum(data, io);
-    }
-
     /// Stores the UDP checksum of a datagram whose data has this sum.
     #[inline(always)]
-    pub fn put_sum<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
-        let sum = folded(self.udp_sum + data);
-        // RFC 768: 0 says that there is none, so the other zero.
-        let sum = !sum - u32::from(sum == 0xFFFF);
-        let at = self.start + ETHERNET + IP + UDP - 2;
-        io.bus.store_half(at, sum as u16);
+    pub fn put_sum<B: Bus>(&self, data: u32, bus: &mut B) {
+        put_sum(bus, self.start, self.udp_sum + data);
     }
 }
 
-/// Copies `left` bytes of data from a descriptor into the frame at `start`, two bytes off. Returns
-/// their sum, which is not folded.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
-#[inline(never)]
-pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32) -> u32 {
-    let mut to = start + ETHERNET + IP + UDP - 2;
-    let (mut before, mut sum) = (0, 0);
-    while left >= 8 {
-        let [a, b] = [bus.load(from), bus.load(from + 4)];
-        bus.store(to, before << 16 | a >> 16);
-        bus.store(to + 4, a << 16 | b >> 16);
-        sum += halves(a) + halves(b);
-        before = b;
-        (from, to, left) = (from + 8, to + 8, left - 8);
-    }
-    while left != 0 {
-        let mut value = bus.load(from);
-        if left < 4 {
-            // What stands behind the data is nobody's to see.
-            value &= !(u32::MAX >> (left << 3));
-        }
-        sum += halves(value);
-        bus.store(to, before << 16 | value >> 16);
-        before = value;
-        (from, to) = (from + 4, to + 4);
-        left = left.saturating_sub(4);
-    }
-    bus.store(to, before << 16);
-    sum
+/// Stores the UDP checksum of the datagram in the frame at `start`, of whose header, pseudo-header and
+/// data this is the sum.
+#[inline(always)]
+pub fn put_sum<B: Bus>(bus: &mut B, start: u32, sum: u32) {
+    let sum = folded(sum);
+    // RFC 768: 0 says that there is none, so the other zero.
+    let sum = !sum - u32::from(sum == 0xFFFF);
+    bus.store_half(start + HEADERS - 2, sum as u16);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
-use super::flags::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
+use super::flags::{self, GATHERED, LEADS, WANTS_SUM};
 use super::headers::{IP, UDP};
 use super::pieces::{Piece, Pieces};
 use super::rows::Rows;
@@ -47,7 +47,7 @@ pub struct Next {
     /// Its endpoint's [`shape`](shape).
     pub shape: u32,
     /// Its number.
-    pub(super) number: u32,
+    pub number: u32,
 }
 
 /// A descriptor to send, judged.
@@ -191,13 +191,13 @@ impl Job {
 
 /// [`Job::flags`] of an endpoint's [`shape`](shape()) for a datagram of one frame or of several.
 const fn flags(shape: u32, is_split: bool) -> [u32; 2] {
-    const SUM: u32 = FETCHED | flags::SUMMED | WANTS_SUM;
+    const SUM: u32 = flags::SUMMED | WANTS_SUM;
     if shape & SUMMED == 0 {
-        [FETCHED; 2]
+        [0; 2]
     } else if shape & LEADING == 0 || !is_split {
-        [SUM, FETCHED | flags::SUMMED]
+        [SUM, flags::SUMMED]
     } else {
-        [SUM | GATHERED | LEADS, FETCHED]
+        [SUM | GATHERED | LEADS, 0]
     }
 }
 

@@ -119,7 +119,7 @@ impl Work {
     #[inline(always)]
     fn store_sum<B: Dispatch>(&mut self, io: &mut IoB<B>) {
         let data = self.before + self.sum;
-        self.frames.now().put_sum(data, io);
+        self.frames.now().put_sum(data, &mut io.bus);
     }
 
     /// Whether the frame in SDMA may leave before it is whole: one that may be cut through, while the

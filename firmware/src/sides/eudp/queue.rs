@@ -185,15 +185,46 @@ impl Queues {
         }
         // Nothing is to be done while others are on their way, or too few slots are free for that to be
         // worth it.
-        if left != 0
-            && (pulls.are_under_way(next.endpoint) || {
-                let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Reported));
-                self.filled.wrapping_sub(io.bus.load(at)) & 0xFFFF > SLOTS - HALF
-            })
-        {
+        if pulls.are_under_way(next.endpoint) {
+            return self.wait(next, left);
+        }
+        let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Reported));
+        if left != 0 && self.filled.wrapping_sub(io.bus.load(at)) & 0xFFFF > SLOTS - HALF {
             return Here::Yes;
         }
         self.pull(io, pulls, next)
+    }
+
+    /// How many descriptors are in their slots from the [next](Self::next) one on, which is.
+    #[inline(always)]
+    pub fn in_slots(&self) -> u32 {
+        // An endpoint with no more descriptors than slots has none of them filled.
+        let filled = self.left().max(1);
+        filled.min(self.producer.wrapping_sub(self.taken) & 0xFFFF)
+    }
+
+    /// How many are known to be in their slots.
+    #[inline(always)]
+    const fn left(&self) -> u32 {
+        self.filled.wrapping_sub(self.taken) & 0xFFFF
+    }
+
+    /// Waits for others of the endpoint that has its turn, if some are on their way and none is in a slot.
+    #[inline(always)]
+    pub const fn wait_if_empty(&mut self, pulls: &Pulls) {
+        if self.left() == 0 && pulls.are_under_way(self.last) {
+            self.ready &= !(1 << self.last);
+        }
+    }
+
+    /// Others are on their way: the endpoint has its turn again when they come, if it has none left.
+    #[inline(always)]
+    const fn wait(&mut self, next: Next, left: u32) -> Here {
+        if left != 0 {
+            return Here::Yes;
+        }
+        self.ready &= !(1 << next.endpoint);
+        Here::No
     }
 
     /// Whether few of the endpoint that has its turn are to be taken: they were pushed, most likely.
@@ -216,18 +247,22 @@ impl Queues {
         if !pulls.pull_to_send(io, endpoint, producer) {
             return Here::Later;
         }
-        self.ready &= !(1 << endpoint);
-        Here::No
+        self.wait(next, 0)
     }
 
     /// The [next](Self::next) one is taken.
     #[inline(always)]
     pub const fn take(&mut self, next: Next) {
-        let taken = next.number.wrapping_add(1) & 0xFFFF;
-        if taken == self.producer {
-            self.ready &= !(1 << next.endpoint);
+        self.take_up_to(next.number.wrapping_add(1) & 0xFFFF);
+    }
+
+    /// The next ones are taken, up to the one with number `end`.
+    #[inline(always)]
+    pub const fn take_up_to(&mut self, end: u32) {
+        if end == self.producer {
+            self.ready &= !(1 << self.last);
         }
-        self.taken = taken;
+        self.taken = end;
     }
 
     /// Descriptors of an endpoint have come from the process's memory.
@@ -250,11 +285,17 @@ impl Queues {
         number: u32,
         status: Status,
     ) {
-        let bus = &mut io.bus;
-        bus.store(descriptor + DescriptorWord::Status as u32, status as u32);
-        self.done = self.done.wrapping_add(1);
-        if endpoint != self.last || self.are_few() || self.done & (RING_EVERY - 1) == 0 {
-            bus.store(sent(endpoint), number.wrapping_add(1) & 0xFFFF);
+        set_status(&mut io.bus, descriptor, status);
+        self.tell(io, endpoint, number.wrapping_add(1) & 0xFFFF, 1);
+    }
+
+    /// The next `count` in work, up to the one with number `end`, are done, and say so.
+    #[inline(always)]
+    pub fn tell<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32, end: u32, count: u32) {
+        self.done = self.done.wrapping_add(count);
+        if endpoint != self.last || self.are_few() || self.done & (RING_EVERY - 1) < count {
+            let bus = &mut io.bus;
+            bus.store(sent(endpoint), end);
             EUDP_SENT.set(&io.me, bus, self.done);
             io.ring_a();
         }
@@ -288,6 +329,12 @@ impl Queues {
     pub fn hold(&mut self, endpoints: u32) {
         self.ready &= !endpoints;
     }
+}
+
+/// A descriptor says that it is done.
+#[inline(always)]
+pub fn set_status<B: Bus>(bus: &mut B, descriptor: u32, status: Status) {
+    bus.store(descriptor + DescriptorWord::Status as u32, status as u32);
 }
 
 /// NIC address of the number of descriptors that are done.

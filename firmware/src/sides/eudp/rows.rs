@@ -8,6 +8,7 @@
 //! good until CPU B [forgets](Rows::forget) the endpoint. Only rows that are the endpoint's own are
 //! copied, and only while there is a link: CPU A rings CPU B when that goes.
 
+use super::headers::{ETHERNET, IP};
 use super::sums::folded;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
@@ -145,9 +146,19 @@ impl Handle {
         self.key = 0;
     }
 
+    /// Stores the headers of a datagram that is one frame, all but its sum: `payload` is the UDP header
+    /// and its data.
+    #[inline(always)]
+    pub fn put_whole<B: Bus>(&mut self, bus: &mut B, to: u32, port: u32, payload: u32) {
+        let packet = (IP + payload) << 16 | self.identify();
+        self.put(bus, to, packet, 0);
+        bus.store(to + ETHERNET + IP + 2, port << 16 | payload);
+    }
+
     /// Stores the headers of an IP packet to the frame at `to`: its length in bits 31:16 of
     /// `packet`, its identification in bits 15:0, and the halfword of its fragment's place.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
+    #[inline(never)]
     pub fn put<B: Bus>(&self, bus: &mut B, to: u32, packet: u32, fragment: u32) {
         let sum = self.ip_sum + (packet >> 16) + (packet & 0xFFFF) + fragment;
         let sum = !folded(sum) << 16;

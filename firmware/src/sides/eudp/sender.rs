@@ -18,6 +18,7 @@
 //! ```
 
 mod early;
+mod inline;
 mod prepare;
 mod transitions;
 
@@ -386,11 +387,7 @@ impl Sender {
                     self.queues.complete(io, at, frame.number, status);
                 }
             }
-            // If all its data was in the descriptor.
-            arrived = begins && self.work.frames.now().missing == 0;
-            if arrived {
-                continue;
-            }
+            arrived = false;
             if self.work.is_prepared {
                 if idle && !begins {
                     wait_for_reads(io);
@@ -407,6 +404,7 @@ impl Sender {
             if !self.prepare(idle, send, io) || !idle {
                 return;
             }
+            finished = true;
         }
     }
 

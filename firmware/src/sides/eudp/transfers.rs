@@ -8,7 +8,7 @@
 //!                           it leaves  ^
 //! ```
 
-use super::flags::{AHEAD, FETCHED, GATHERED, LEADS, SUMMED, WHOLE};
+use super::flags::{AHEAD, GATHERED, LEADS, SUMMED, WHOLE};
 use super::frame::{Frame, TRANSFERS};
 use super::job::Job;
 use super::pieces::Piece;
@@ -24,7 +24,7 @@ impl Frame {
     #[inline(always)]
     pub fn fetch_ahead<B: Dispatch>(&mut self, io: &mut IoB<B>) {
         // SDMA takes it at once, for which it looks whether there is room.
-        if self.has(FETCHED) && io.read_ring.has_room(TRANSFERS + 1) {
+        if io.read_ring.has_room(TRANSFERS + 1) {
             self.flags |= AHEAD;
             self.fetch_lead(io);
         }
@@ -34,7 +34,7 @@ impl Frame {
     /// CPU B takes 10 us or more for a part.
     #[inline(always)]
     pub fn fetch<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
-        if self.flags & (FETCHED | AHEAD) != FETCHED {
+        if self.has(AHEAD) {
             return;
         }
         if self.has(GATHERED) {

@@ -1,20 +1,22 @@
-//! Datagrams that are one frame, with data in one piece or in the descriptor: most of them.
+//! Datagrams that are one frame, with data in one piece: most of them.
 //!
 //! Their descriptor is judged in one go, and their headers are stored in another, from registers: in
 //! between their data may be asked for.
 
-use super::frame::{FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
-use super::headers::{ETHERNET, HEADERS, IP, UDP};
+use super::frame::{Frame, LAST, SUMMED, WANTS_SUM, WHOLE};
+use super::headers::{HEADERS, UDP};
 use super::job::{self, Next};
 use super::rows::{Handle, Rows};
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{DescriptorWord, INLINE_BYTES, Status};
+use host_interface::eudp::{DescriptorWord, Status};
 use tigon2_hal::events::Dispatch;
 
 /// Why a frame was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
+    /// Its data is in the descriptor.
+    Inline,
     /// The datagram is none of these.
     Job,
     /// The descriptor is refused.
@@ -50,10 +52,13 @@ impl Frame {
         let shape = bus.load(from + DescriptorWord::Shape as u32);
         let length = shape & 0xFFFF;
         let handle = to >> 24;
-        if shape >> 25 != 0 || UDP + length > next.most() {
-            return Err(Other::Job);
+        if shape >> 24 != 1 || UDP + length > next.most() {
+            return Err(if shape >> 24 == 0 {
+                Other::Inline
+            } else {
+                Other::Job
+            });
         }
-        let refused = Err(Other::Refused(Status::BadDescriptor));
         let headers = Headers {
             port: to & 0xFFFF,
             is_summed: next.is_summed(),
@@ -61,24 +66,19 @@ impl Frame {
         if let Err(status) = rows.handle.take(bus, handle, next.endpoint) {
             return Err(Other::Refused(status));
         }
-        self.flags = LAST | WHOLE;
-        if shape >> 24 != 0 {
-            let what = bus.load(from + DescriptorWord::Data as u32);
-            let offset = bus.load(from + DescriptorWord::Data as u32 + 4);
-            let region = (what >> 16, next.endpoint);
-            let host = rows.region.of(bus, region, offset, length);
-            let Some(host) = host.filter(|_| what & 0xFFFF == length) else {
-                return refused;
-            };
-            self.host = host;
-            self.flags = if headers.is_summed {
-                LAST | WHOLE | FETCHED | SUMMED | WANTS_SUM
-            } else {
-                LAST | WHOLE | FETCHED
-            };
-        } else if length > INLINE_BYTES {
-            return refused;
-        }
+        let what = bus.load(from + DescriptorWord::Data as u32);
+        let offset = bus.load(from + DescriptorWord::Data as u32 + 4);
+        let region = (what >> 16, next.endpoint);
+        let host = rows.region.of(bus, region, offset, length);
+        let Some(host) = host.filter(|_| what & 0xFFFF == length) else {
+            return Err(Other::Refused(Status::BadDescriptor));
+        };
+        self.host = host;
+        self.flags = if headers.is_summed {
+            LAST | WHOLE | SUMMED | WANTS_SUM
+        } else {
+            LAST | WHOLE
+        };
         self.start = send.place_frame(HEADERS + length);
         self.length = HEADERS + length;
         self.headers = HEADERS;
@@ -89,7 +89,7 @@ impl Frame {
         Ok(headers)
     }
 
-    /// Stores its headers, and its data, if that is in the descriptor.
+    /// Stores its headers.
     #[inline(always)]
     pub fn put_whole_headers<B: Dispatch>(
         &mut self,
@@ -98,26 +98,14 @@ impl Frame {
         io: &mut IoB<B>,
     ) {
         let port = headers.port;
-        let bus = &mut io.bus;
-        let (start, packet) = (self.start, self.length - ETHERNET);
-        let payload = packet - IP;
+        let payload = self.length - (HEADERS - UDP);
         self.tag = handle.tag();
         if headers.is_summed {
             self.udp_sum = handle.udp_sum(port, payload);
         }
-        let packet = packet << 16 | handle.identify();
-        handle.put(bus, start, packet, 0);
-        bus.store(start + 36, port << 16 | payload);
-        if self.has(FETCHED) {
-            // The first two bytes of data behind the sum may be there already.
-            bus.store_half(start + 40, 0);
-        } else {
-            let data = self.descriptor + DescriptorWord::Data as u32;
-            let sum = put_inline(bus, data, start, self.length - HEADERS);
-            if headers.is_summed {
-                self.put_sum_of_inline(sum, io);
-            }
-        }
+        handle.put_whole(&mut io.bus, self.start, port, payload);
+        // The first two bytes of data behind the sum may be there already.
+        io.bus.store_half(self.start + HEADERS - 2, 0);
     }
 }
 
@@ -130,7 +118,7 @@ impl Next {
 
     /// Whether the datagram has a UDP checksum.
     #[inline(always)]
-    const fn is_summed(&self) -> bool {
+    pub(super) const fn is_summed(&self) -> bool {
         self.shape & job::SUMMED != 0
     }
 }

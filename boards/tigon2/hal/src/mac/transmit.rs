@@ -164,9 +164,9 @@ impl Frames<'_> {
         self.known()
     }
 
-    /// One always stays free.
+    /// The number of descriptors that were free at the last read: one always stays free.
     #[inline(always)]
-    fn known(&self) -> u32 {
+    pub fn known(&self) -> u32 {
         (self.room / DESCRIPTOR_BYTES).saturating_sub(1)
     }
 

@@ -49,12 +49,17 @@ impl Sender {
                 wait_for_reads(io);
                 return false;
             }
-            return idle;
+            return idle && self.has_more(send);
         }
         let Work { frames, rows, .. } = &mut self.work;
         let headers = match frames.next().take(&next, !idle, rows, send, io) {
             Ok(headers) => headers,
-            Err(why) => return self.prepare_other(why, idle, send, io),
+            // Where SDMA has a frame, it goes first.
+            Err(Other::Inline) => return idle && self.send_inline(send, io),
+            Err(Other::Job) => return self.prepare_other(None, idle, send, io),
+            Err(Other::Refused(status)) => {
+                return self.prepare_other(Some(status), idle, send, io);
+            }
         };
         self.work.is_prepared = true;
         let has_begun = idle && self.ask(send, io);
@@ -70,6 +75,12 @@ impl Sender {
         true
     }
 
+    /// Whether there is more to do: descriptors, or frames of the host's that wait for the path.
+    #[inline(always)]
+    pub(super) fn has_more(&self, send: &SendPath) -> bool {
+        self.queues.any() || send.has_waiting()
+    }
+
     /// Asks for the data of the frame that is prepared, as its turn is next. Returns whether SDMA has
     /// it already.
     #[inline(always)]
@@ -82,20 +93,20 @@ impl Sender {
         false
     }
 
-    /// The descriptor of another datagram.
+    /// The descriptor of another datagram, or one that is `refused`.
     #[inline(never)]
     pub(super) fn prepare_other<B: Dispatch>(
         &mut self,
-        why: Other,
+        refused: Option<Status>,
         idle: bool,
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> bool {
         let next = self.queues.again();
         let Work { job, rows, .. } = &mut self.work;
-        let judged = match why {
-            Other::Job => job.take(&mut io.bus, next, rows),
-            Other::Refused(status) => Err(status),
+        let judged = match refused {
+            None => job.take(&mut io.bus, next, rows),
+            Some(status) => Err(status),
         };
         match judged {
             Ok(()) => {

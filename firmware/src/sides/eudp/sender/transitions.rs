@@ -141,10 +141,16 @@ impl Sender {
         let Step::Taken(row) = step else {
             return fault(io);
         };
-        let at = EUDP_TRACE + (self.steps & (TRACE_BYTES - 1));
-        io.bus.store_byte(at, Entry::new(machine, row).byte());
+        put(self.steps, machine, row, io);
         self.steps = self.steps.wrapping_add(1);
     }
+}
+
+/// Stores the entry of the trace with this number.
+#[inline(always)]
+pub(super) fn put<B: Dispatch>(number: u32, machine: usize, row: u8, io: &mut IoB<B>) {
+    let at = EUDP_TRACE + (number & (TRACE_BYTES - 1));
+    io.bus.store_byte(at, Entry::new(machine, row).byte());
 }
 
 /// A transition that the table excludes.

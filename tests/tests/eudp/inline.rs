@@ -1,0 +1,82 @@
+//! Datagrams whose data is in their descriptor: CPU B sends a few of them in one go.
+
+use crate::card::{Card, PEER_AT, PEER_PORT, bytes, data};
+use crate::fragments::random;
+use crate::streams::{COUNT, LEAST};
+use eudp::{Checksum, Completion, CutThrough, INLINE_BYTES, Status};
+use host_driver::nic::EndpointCard;
+use integration_tests::Engine;
+use smoltcp::wire::{EthernetFrame, IpAddress, Ipv4Packet, UdpPacket};
+
+/// The data of a frame whose sums are right.
+fn checked(frame: &[u8], is_summed: bool) -> Vec<u8> {
+    let ethernet = EthernetFrame::new_checked(frame).expect("a frame");
+    let packet = Ipv4Packet::new_checked(ethernet.payload()).expect("a packet");
+    assert!(packet.verify_checksum(), "the sum of the IP header");
+    let addresses = [packet.src_addr(), packet.dst_addr()].map(IpAddress::Ipv4);
+    let datagram = UdpPacket::new_checked(packet.payload()).expect("a datagram");
+    assert_eq!(datagram.checksum() != 0, is_summed);
+    assert!(datagram.verify_checksum(&addresses[0], &addresses[1]));
+    datagram.payload().to_vec()
+}
+
+/// Of all lengths, and of which all, few or most have their data elsewhere: posted all at once, and a
+/// few at a time.
+#[test]
+fn they_leave_in_their_order_among_others() {
+    for checksum in [Checksum::None, Checksum::Full, Checksum::Leading] {
+        for (seed, others, at_once) in [(1, 0, 120), (2, 10, 120), (3, 80, 120), (4, 30, 3)] {
+            let mut card = Card::timed(CutThrough::OfBus, checksum, 1500);
+            let mut random = random(seed);
+            let mut length = || match random(100) < others {
+                true => [65, 66, 400, 1472, 1000][random(5)],
+                false => random(INLINE_BYTES as usize + 1),
+            };
+            let lengths: Vec<usize> = (0..COUNT).map(|_| length()).collect();
+            let mut next = 0;
+            let mut cookies = Vec::new();
+            for some in lengths.chunks(at_once) {
+                for (number, length) in (next..).zip(some) {
+                    card.post_some(number, *length);
+                }
+                cookies.extend(card.frames(some.len(), |frame| {
+                    let sent = bytes(next, lengths[next as usize]);
+                    let is_summed = checksum != Checksum::None;
+                    assert!(checked(frame, is_summed) == sent, "{next} of seed {seed}");
+                    next += 1;
+                }));
+            }
+            assert_eq!(cookies, (0..COUNT).collect::<Vec<_>>());
+            card.follow();
+        }
+    }
+}
+
+/// One whose descriptor is refused is completed in its place, and those around it leave.
+#[test]
+fn a_refused_one_has_its_place_among_them() {
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::Full, 1500);
+    let mut other = card.other();
+    let mut lent = EndpointCard(&mut card.stage.nic);
+    let foreign = card.eudp.address(&mut lent, &mut other, &PEER_AT);
+    let foreign = (foreign.expect("room"), PEER_PORT);
+    let ours = (card.peer, PEER_PORT);
+    for number in 0..60 {
+        let to = if number % 7 == 3 { foreign } else { ours };
+        let sent = bytes(number, LEAST);
+        card.with(|endpoint, card| endpoint.send_inline(card, to, &sent, number))
+            .expect("it is posted");
+    }
+    for number in 0..60 {
+        let status = if number % 7 == 3 {
+            Status::BadDescriptor
+        } else {
+            assert_eq!(data(&card.wire().bytes), bytes(number, LEAST));
+            Status::Done
+        };
+        let cookie = number;
+        assert_eq!(card.completion(), Completion::Sent { cookie, status });
+    }
+    assert_eq!(card.stage.engine.receive_now(), None);
+    card.follow();
+}
