@@ -4,6 +4,7 @@
 use super::eudp::handlers::is_watching;
 use super::eudp::sender::Sender;
 use super::{SideB, completion, cross_call, timer};
+use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
 use crate::memory::overlay::{self, OverlayB};
@@ -74,6 +75,21 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     }
     if others {
         host_complete(b);
+    }
+    if !is_watching(&b.eudp) {
+        let_others(&mut b.io);
+    }
+}
+
+/// Leaves other reads until all events of a lower priority have had their turn, if there are any:
+/// while a process posts without a pause, its descriptors come as fast as they are sent. Send Data
+/// Ready, the last one, has reads again.
+#[inline(always)]
+fn let_others<B: Dispatch>(io: &mut IoB<B>) {
+    let event = EventBit::DmaReadComplete;
+    if io.bus.others(Cpu::B, event) & (event.mask() - 1) != 0 {
+        io.bus.clear(event);
+        io.bus.set(EventBit::SendDataReady);
     }
 }
 

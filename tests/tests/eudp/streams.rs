@@ -1,7 +1,7 @@
-//! Streams of datagrams that a process posts without a pause.
+//! Streams of datagrams that a process posts without a pause, and what has its turn beside them.
 
-use crate::card::{Card, PEER_PORT, PORT, bytes};
-use eudp::{Completion, Endpoint, EndpointConfig, INLINE_BYTES, Status};
+use crate::card::{Card, PEER_PORT, PORT, bytes, data};
+use eudp::{Checksum, Completion, CutThrough, Endpoint, EndpointConfig, INLINE_BYTES, Status};
 use host_driver::DmaMemory;
 use host_driver::nic::EndpointCard;
 use integration_tests::Engine;
@@ -11,6 +11,8 @@ use std::time::Duration;
 pub const LEAST: usize = 18;
 /// Datagrams of a stream: as many as the memory has room for.
 pub const COUNT: u32 = 120;
+/// Their lengths, in the descriptor and elsewhere.
+const LENGTHS: [usize; 3] = [LEAST, 400, 1472];
 
 impl Card {
     /// Posts a datagram with its data.
@@ -21,7 +23,14 @@ impl Card {
             .expect("it is posted");
     }
 
-    /// Posts a datagram, with its data in the descriptor if it has room there.
+    /// Posts a stream of datagrams, each with its data in the descriptor if it has room there.
+    pub fn post_all(&mut self, length: usize) {
+        for number in 0..COUNT {
+            self.post_some(number, length);
+        }
+    }
+
+    /// Posts one of them.
     pub fn post_some(&mut self, number: u32, length: usize) {
         if length <= INLINE_BYTES as usize {
             self.post_inline(number, length);
@@ -74,5 +83,51 @@ impl Card {
         self.stage.engine.pass(Duration::from_micros(100));
         cookies.extend(self.completed_now());
         cookies
+    }
+}
+
+/// The host's frames do not wait until a stream of datagrams is over, wherever their data is.
+#[test]
+fn the_host_has_its_turn_beside_a_stream() {
+    for length in LENGTHS {
+        let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
+        card.post_all(length);
+        let frames: Vec<_> = (0..30).map(|number| card.stage.outbound(number)).collect();
+        for frame in &frames {
+            card.stage.transmit(&[frame]);
+        }
+        let (mut ours, mut plain, mut before) = (0, 0, 0);
+        card.frames(COUNT as usize + 30, |frame| {
+            if frame[12..14] == [8, 0] {
+                assert!(data(frame) == bytes(ours, length));
+                ours += 1;
+            } else {
+                assert!(frame == frames[plain], "frame {plain}");
+                plain += 1;
+                before = ours;
+            }
+        });
+        assert_eq!((ours, plain), (COUNT, 30));
+        println!("{length} bytes: {before} datagrams before the last of the host's frames");
+        assert!(before < COUNT / 2, "{length} bytes: {before} datagrams");
+        card.follow();
+    }
+}
+
+/// Nor does what CPU A asks CPU B for, as for another endpoint.
+#[test]
+fn an_endpoint_opens_beside_a_stream() {
+    for length in LENGTHS {
+        let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
+        card.post_all(length);
+        card.other();
+        let mut before = 0;
+        while card.stage.engine.receive_now().is_some() {
+            before += 1;
+        }
+        println!("{length} bytes: {before} datagrams before the other endpoint is open");
+        assert!(before < COUNT / 2, "{length} bytes: {before} datagrams");
+        card.frames((COUNT - before) as usize, |_| {});
+        card.follow();
     }
 }

@@ -234,6 +234,7 @@ pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     if EUDP != 0 && send.is_lent() {
+        io.bus.set(EventBit::DmaReadComplete);
         return send.wait_for_path(io);
     }
     let stop = queue_some(send, io);
