@@ -61,7 +61,7 @@ pub struct Churned {
     pub runs: u64,
     /// Runs that were cut off.
     pub overruns: u64,
-    /// Kilobytes by which this process has grown since the first tenth of the loads.
+    /// Kilobytes by which this process has grown in the second half of the loads.
     pub host_grown: i64,
 }
 
@@ -143,7 +143,7 @@ pub fn run(kit: &Kit, loads: u32, datagram: usize, mut told: impl FnMut(u32)) ->
         let guards: Vec<Guard> = guards.collect();
         loader.set_guards(&mut card, &guards)?;
         card.pass(REST)?;
-        if number == loads / 10 {
+        if number == loads / 2 {
             resident = resident_kilobytes();
         }
         told(number + 1);

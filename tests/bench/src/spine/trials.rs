@@ -82,7 +82,10 @@ pub fn churn(loads: u32, datagram: usize) -> Result<()> {
         "  {} datagrams arrived in order, {} drops were counted, and no other is missing",
         churned.arrived, churned.dropped
     );
-    println!("  the host's memory grew by {} kB", churned.host_grown);
+    println!(
+        "  in the second half of them the host's memory grew by {} kB",
+        churned.host_grown
+    );
     println!(
         "report: {}",
         write_json("extension-churn", &churned)?.display()
