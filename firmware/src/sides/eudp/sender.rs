@@ -16,6 +16,9 @@
 //!   CPU B   | prepare 2   | seen, post 2, hand over 1, complete 1, prepare 3 | ..
 //!   channel | frame 1 ... |      | frame 2 ...
 //! ```
+//!
+//! Datagrams with their data in the descriptor are sent in bursts while SDMA has no frame
+//! (`sender/inline.rs`).
 
 mod early;
 mod inline;
