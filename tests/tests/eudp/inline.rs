@@ -3,10 +3,13 @@
 use crate::card::{Card, PEER_AT, PEER_PORT, bytes, data};
 use crate::fragments::random;
 use crate::streams::{COUNT, LEAST};
-use eudp::{Checksum, Completion, CutThrough, INLINE_BYTES, Status};
+use eudp::{Checksum, Completion, CutThrough, INLINE_BYTES, PUSHED, Status};
 use host_driver::nic::EndpointCard;
 use integration_tests::Engine;
 use smoltcp::wire::{EthernetFrame, IpAddress, Ipv4Packet, UdpPacket};
+
+/// Nanoseconds of the shortest frame on the wire, with what is in front of it and between two.
+const SHORTEST_NS: u64 = 84 * 8 + 12;
 
 /// The data of a frame whose sums are right.
 fn checked(frame: &[u8], is_summed: bool) -> Vec<u8> {
@@ -78,5 +81,27 @@ fn a_refused_one_has_its_place_among_them() {
         assert_eq!(card.completion(), Completion::Sent { cookie, status });
     }
     assert_eq!(card.stage.engine.receive_now(), None);
+    card.follow();
+}
+
+/// Those that a process writes to NIC memory itself leave together, too: one behind the other, but for
+/// what CPU B takes before it has seen the others.
+#[test]
+fn a_few_that_were_pushed_leave_together() {
+    let mut card = Card::timed(CutThrough::Off, Checksum::None, 1500);
+    for round in 0..20 {
+        for number in 0..PUSHED {
+            card.post_some(round * PUSHED + number, LEAST);
+        }
+        let ends: Vec<u64> = (0..PUSHED).map(|_| card.wire().at).collect();
+        let gaps = ends.windows(2).map(|pair| pair[1] - pair[0]);
+        let together = gaps.filter(|gap| *gap <= SHORTEST_NS).count();
+        assert!(together >= 5, "{together} of 7, ends {ends:?}");
+        for number in 0..PUSHED {
+            let cookie = round * PUSHED + number;
+            let status = Status::Done;
+            assert_eq!(card.completion(), Completion::Sent { cookie, status });
+        }
+    }
     card.follow();
 }

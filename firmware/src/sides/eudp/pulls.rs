@@ -90,7 +90,13 @@ impl Pulls {
     /// Looks at the slots behind those that have their descriptors. Returns up to where they have them
     /// now.
     #[inline(always)]
-    fn look<B: Bus>(&mut self, bus: &mut B, endpoint: u32, next: u32, producer: u32) -> u32 {
+    pub(super) fn look<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        endpoint: u32,
+        next: u32,
+        producer: u32,
+    ) -> u32 {
         let mut filled = filled(bus, endpoint);
         if filled != producer && !self.are_under_way(endpoint) {
             filled = pushed(bus, send_slot, endpoint, (next, filled, producer));

@@ -195,6 +195,14 @@ impl Queues {
         self.pull(io, pulls, next)
     }
 
+    /// Looks for others that were pushed behind the [next](Self::next) one, which was seen.
+    #[inline(always)]
+    pub fn look_on<B: Bus>(&mut self, bus: &mut B, pulls: &mut Pulls) {
+        if self.are_few() {
+            self.filled = pulls.look(bus, self.last, self.taken, self.producer);
+        }
+    }
+
     /// How many descriptors are in their slots from the [next](Self::next) one on, which is.
     #[inline(always)]
     pub fn in_slots(&self) -> u32 {

@@ -67,6 +67,7 @@ impl Sender {
             self.see_sent(send, io);
         }
         let next = self.queues.again();
+        self.queues.look_on(&mut io.bus, &mut self.pulls);
         let handle = &mut self.work.rows.handle;
         let mut frames = send.store_frames(BURST * LONGEST);
         let most = self.queues.in_slots().min(in_one_piece(next.number));
