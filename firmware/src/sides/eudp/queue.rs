@@ -175,7 +175,7 @@ impl Queues {
     /// themselves; the others are pulled, and the endpoint has its turn when they have come.
     #[inline(always)]
     pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
-        let left = self.filled.wrapping_sub(next.number) & 0xFFFF;
+        let left = self.left();
         if left > HALF {
             return Here::Yes;
         }

@@ -20,7 +20,7 @@ use crate::sides::eudp::pulls::in_one_piece;
 use crate::sides::eudp::queue::set_status;
 use crate::sides::eudp::rows::Handle;
 use crate::sides::eudp::sums::halves;
-use frame_pipeline::{Step, World, sdma, send};
+use frame_pipeline::{Definition, Step, World, sdma, send};
 use host_interface::eudp::{DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES, Status};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -34,24 +34,14 @@ const LONGEST: u32 = (HEADERS + INLINE_BYTES).next_multiple_of(8);
 /// has done what they would.
 struct Whole;
 
-impl World<sdma::Sdma> for Whole {
+impl<D: Definition> World<D> for Whole {
     #[inline(always)]
-    fn holds(&mut self, _: sdma::Condition) -> bool {
+    fn holds(&mut self, _: D::Condition) -> bool {
         false
     }
 
     #[inline(always)]
-    fn act(&mut self, _: sdma::Action) {}
-}
-
-impl World<send::Send> for Whole {
-    #[inline(always)]
-    fn holds(&mut self, _: send::Condition) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn act(&mut self, _: send::Action) {}
+    fn act(&mut self, _: D::Action) {}
 }
 
 impl Sender {
