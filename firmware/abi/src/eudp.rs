@@ -47,7 +47,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 6;
+pub const LAYOUT: u32 = 7;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -287,16 +287,38 @@ table! {
     pub enum DescriptorWord: u32 {
         /// The process's own word, which comes back with the completion.
         Cookie = 0x00,
-        /// To send: address handle in bits 31:24, destination port in bits 15:0.
+        /// [`to_word`]: the pieces, and where a datagram goes.
         To = 0x04,
-        /// Number of pieces in bits 31:24; 0 for data in the descriptor itself. Bytes of data in
-        /// bits 15:0.
-        Shape = 0x08,
+        /// To send: bytes of data in bits 15:0. The first two bytes of data in the descriptor itself
+        /// are in bits 31:16, as those of headers are two less than words: so all others stand as
+        /// they do in the frame.
+        Length = 0x08,
         /// By the process: [`posted`]. By the firmware, when the descriptor is done: its [`Status`].
         Status = 0x0C,
-        /// The pieces of memory, or the data itself.
+        /// The pieces of memory, or the data itself from its third byte on.
         Data = 0x10,
     }
+}
+
+/// [`DescriptorWord::To`]: the number of pieces, 0 for data in the descriptor itself, in bits 31:24;
+/// and to send the address handle in bits 23:16 and the destination's port in bits 15:0.
+pub const fn to_word(pieces: u32, handle: u32, port: u16) -> u32 {
+    pieces << 24 | handle << 16 | port as u32
+}
+
+/// The pieces of a descriptor's [`to_word`].
+pub const fn pieces_of(to: u32) -> u32 {
+    to >> 24
+}
+
+/// The address handle.
+pub const fn handle_of(to: u32) -> u32 {
+    to >> 16 & 0xFF
+}
+
+/// The port.
+pub const fn port_of(to: u32) -> u32 {
+    to & 0xFFFF
 }
 
 table! {

@@ -5,7 +5,7 @@ use crate::card::{Card, Memory};
 use crate::config::EndpointConfig;
 use host_interface::eudp::{
     COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES,
-    Kind, SEGMENTS, SLOTS, Status, Verdict, posted, receive_slot, send_slot,
+    Kind, SEGMENTS, SLOTS, Status, Verdict, posted, receive_slot, send_slot, to_word,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -235,8 +235,8 @@ impl<M: Memory> Endpoint<M> {
         if bytes > DATAGRAM_MAX as usize {
             return Err(SendError::TooLong(bytes));
         }
-        let shape = (data.len() as u32) << 24 | bytes as u32;
-        let mut words = vec![cookie, to.0 << 24 | u32::from(port), shape, 0];
+        let to = to_word(data.len() as u32, to.0, port);
+        let mut words = vec![cookie, to, bytes as u32, 0];
         words.extend(segments(data)?);
         self.send.waiting.push_back(words);
         self.fill(card).map_err(SendError::Card)
@@ -269,12 +269,15 @@ impl<M: Memory> Endpoint<M> {
         if data.len() > INLINE_BYTES as usize {
             return Err(SendError::TooLongInline(data.len()));
         }
-        let mut words = vec![cookie, to.0 << 24 | u32::from(port), data.len() as u32, 0];
-        words.extend(data.chunks(4).map(|bytes| {
+        let word = |bytes: &[u8]| {
             let mut word = [0; 4];
             word[..bytes.len()].copy_from_slice(bytes);
             u32::from_be_bytes(word)
-        }));
+        };
+        let (first, others) = data.split_at(data.len().min(2));
+        let length = word(first) | data.len() as u32;
+        let mut words = vec![cookie, to_word(0, to.0, port), length, 0];
+        words.extend(others.chunks(4).map(word));
         self.send.waiting.push_back(words);
         self.push(card).map_err(SendError::Card)
     }
@@ -305,7 +308,7 @@ impl<M: Memory> Endpoint<M> {
         memory: &[Segment],
         cookie: u32,
     ) -> Result<(), SendError<C::Error>> {
-        let mut words = vec![cookie, 0, (memory.len() as u32) << 24, 0];
+        let mut words = vec![cookie, to_word(memory.len() as u32, 0, 0), 0, 0];
         words.extend(segments(memory)?);
         self.receive.waiting.push_back(words);
         self.fill(card).map_err(SendError::Card)

@@ -3,7 +3,7 @@
 use crate::card::{Card, Overseen, PEER_AT, PEER_PORT, PORT, bytes, data};
 use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Received, Status};
 use host_driver::nic::EndpointCard;
-use host_interface::eudp::{DescriptorWord, posted, receive_slot, send_slot};
+use host_interface::eudp::{DescriptorWord, posted, receive_slot, send_slot, to_word};
 use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -124,7 +124,8 @@ fn a_frame_that_is_given_up_is_forgotten() {
     assert!(given_up > 0, "some are given up while they leave");
 }
 
-fn word(card: &mut Card, address: u32) -> u32 {
+/// A word of NIC memory.
+pub fn word(card: &mut Card, address: u32) -> u32 {
     let mut word = [0];
     let read = EndpointCard(&mut card.stage.nic).read(address, &mut word);
     read.expect("the card is there");
@@ -139,20 +140,20 @@ fn descriptors_of_nonsense_are_refused() {
     let shapes = [
         // A handle and a region that are nobody's, too many pieces, a piece behind the region's
         // end, lengths that do not fit, data in the descriptor that is none.
-        [7 << 24, 1 << 24 | 100, 100, 0],
-        [0, 1 << 24 | 100, 63 << 16 | 100, 0],
-        [0, 1 << 24 | 100, 0xFFFF << 16 | 100, 0],
-        [0, 9 << 24 | 100, 100, 0],
-        [0, 0xFF << 24 | 100, 100, 0],
-        [0, 1 << 24 | 100, 100, 1 << 18],
-        [0, 1 << 24 | 100, 100, u32::MAX - 50],
-        [0, 1 << 24 | 101, 100, 0],
-        [0, 1 << 24, 0, 0],
+        [to_word(1, 7, 0), 100, 100, 0],
+        [to_word(1, 0, 0), 100, 63 << 16 | 100, 0],
+        [to_word(1, 0, 0), 100, 0xFFFF << 16 | 100, 0],
+        [to_word(9, 0, 0), 100, 100, 0],
+        [to_word(0xFF, 0, 0), 100, 100, 0],
+        [to_word(1, 0, 0), 100, 100, 1 << 18],
+        [to_word(1, 0, 0), 100, 100, u32::MAX - 50],
+        [to_word(1, 0, 0), 101, 100, 0],
+        [to_word(1, 0, 0), 0, 0, 0],
         [0, 65, 0, 0],
-        [0xFF << 24, 0, 0, 0],
+        [to_word(0, 0xFF, 0), 0, 0, 0],
     ];
     let known = shapes.iter().chain(&shapes);
-    for (number, [to, shape, piece, offset]) in (0..).zip(known) {
+    for (number, [to, length, piece, offset]) in (0..).zip(known) {
         if number == shapes.len() as u32 {
             // The same once the card has the rows of a good one in its pad.
             card.send(0, &bytes(3, 1000), 98);
@@ -166,7 +167,7 @@ fn descriptors_of_nonsense_are_refused() {
         card.with(|endpoint, lent| {
             lent.write(
                 slot,
-                &[number, *to, *shape, posted(number), *piece, *offset],
+                &[number, *to, *length, posted(number), *piece, *offset],
             )?;
             let posted = endpoint.send_inline(&mut Overseen(lent, by_others), peer, &[], number);
             posted.map_err(|error| panic!("{error}"))
@@ -176,7 +177,7 @@ fn descriptors_of_nonsense_are_refused() {
             cookie: number,
             status: Status::BadDescriptor,
         };
-        assert_eq!(card.completion(), refused, "{to:x} {shape:x}");
+        assert_eq!(card.completion(), refused, "{to:x} {length:x}");
         assert_eq!(card.stage.engine.receive_now(), None);
     }
     // And it goes on.
@@ -203,7 +204,14 @@ fn useless_descriptors_never_overrun_the_write_ring() {
             // Behind the region's end.
             lent.write(
                 slot,
-                &[number, 0, 1 << 24, posted(number), 64, u32::MAX - 50],
+                &[
+                    number,
+                    to_word(1, 0, 0),
+                    0,
+                    posted(number),
+                    64,
+                    u32::MAX - 50,
+                ],
             )?;
             let posted = endpoint.post(&mut Overseen(lent, by_others), &[piece], number);
             posted.map_err(|error| panic!("{error}"))
@@ -241,7 +249,7 @@ fn useless_descriptors_never_overrun_the_write_ring() {
 }
 
 /// Somebody else writes the descriptors.
-fn by_others(_: u32, _: &[u32]) -> bool {
+pub fn by_others(_: u32, _: &[u32]) -> bool {
     false
 }
 

@@ -1,10 +1,13 @@
 //! Datagrams whose data is in their descriptor: CPU B sends a few of them in one go.
 
-use crate::card::{Card, PEER_AT, PEER_PORT, bytes, data};
+use crate::card::{Card, Overseen, PEER_AT, PEER_PORT, bytes, data};
+use crate::faults::{by_others, word};
 use crate::fragments::random;
 use crate::streams::{COUNT, LEAST};
-use eudp::{Checksum, Completion, CutThrough, INLINE_BYTES, PUSHED, Status};
+use eudp::{Card as _, Checksum, Completion, CutThrough, INLINE_BYTES, PUSHED, Status};
 use host_driver::nic::EndpointCard;
+use host_interface::eudp::{posted, send_slot, to_word};
+use host_interface::extension::Extension;
 use integration_tests::Engine;
 use smoltcp::wire::{EthernetFrame, IpAddress, Ipv4Packet, UdpPacket};
 
@@ -82,6 +85,43 @@ fn a_refused_one_has_its_place_among_them() {
     }
     assert_eq!(card.stage.engine.receive_now(), None);
     card.follow();
+}
+
+/// A process may leave what it likes behind its data: that is neither sent nor summed.
+#[test]
+fn what_stands_behind_the_data_does_not_count() {
+    for checksum in [Checksum::None, Checksum::Full] {
+        let mut card = Card::timed(CutThrough::Off, checksum, 1500);
+        let block = word(&mut card, Extension::Eudp.nic_address());
+        for length in 0..=INLINE_BYTES {
+            let sent = bytes(length, length as usize);
+            let mut data = vec![0xA5; 2 + INLINE_BYTES as usize];
+            data[..sent.len()].copy_from_slice(&sent);
+            let first = u32::from(data[0]) << 24 | u32::from(data[1]) << 16;
+            let mut words = vec![
+                length,
+                to_word(0, 0, PEER_PORT),
+                first | length,
+                posted(length),
+            ];
+            let others = data[2..].chunks_exact(4);
+            words.extend(
+                others.map(|four| u32::from_be_bytes([four[0], four[1], four[2], four[3]])),
+            );
+            let peer = (card.peer, PEER_PORT);
+            card.with(|endpoint, lent| {
+                lent.write(block + send_slot(0, length), &words)?;
+                let posted =
+                    endpoint.send_inline(&mut Overseen(lent, by_others), peer, &[], length);
+                posted.map_err(|error| panic!("{error}"))
+            })
+            .unwrap_or_else(|error: host_driver::NicError| panic!("{error}"));
+            let frame = card.wire().bytes;
+            assert_eq!(checked(&frame, checksum != Checksum::None), sent);
+            card.completion();
+        }
+        card.follow();
+    }
 }
 
 /// Those that a process writes to NIC memory itself leave together, too: one behind the other, but for

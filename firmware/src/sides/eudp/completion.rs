@@ -243,7 +243,7 @@ impl Reporter {
                 cookie: word(DescriptorWord::Cookie),
                 kind: Kind::Sent,
                 status: word(DescriptorWord::Status),
-                length: word(DescriptorWord::Shape) & 0xFFFF,
+                length: word(DescriptorWord::Length) & 0xFFFF,
                 address: 0,
                 port: 0,
             };

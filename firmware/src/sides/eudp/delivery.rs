@@ -13,7 +13,8 @@ use crate::memory::layout::EUDP_BLOCK;
 use crate::path::receive::frame;
 use frame_pipeline::{World, rdma, recv};
 use host_interface::eudp::{
-    BlockWord, DescriptorWord, Kind, Refusal, SEGMENTS, SLOTS, Status, receive_slot,
+    BlockWord, DescriptorWord, Kind, Refusal, SEGMENTS, SLOTS, Status, pieces_of, receive_slot,
+    to_word,
 };
 use tigon2_chip::HostAddress;
 use tigon2_chip::bits::DmaState;
@@ -108,9 +109,9 @@ impl Work {
         {
             let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);
             let bus = &mut io.bus;
-            let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
+            let to = bus.load(descriptor + DescriptorWord::To as u32);
             flight.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
-            match self.pieces.take(bus, endpoint, descriptor, shape >> 24) {
+            match self.pieces.take(bus, endpoint, descriptor, pieces_of(to)) {
                 Ok(room) if room >= length => {
                     queue.take();
                     return;
@@ -222,7 +223,7 @@ impl Work {
                 let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);
                 let bus = &mut io.bus;
                 bus.store(descriptor + DescriptorWord::Cookie as u32, cookie);
-                bus.store(descriptor + DescriptorWord::Shape as u32, 1 << 24);
+                bus.store(descriptor + DescriptorWord::To as u32, to_word(1, 0, 0));
                 bus.store(descriptor + DescriptorWord::Data as u32, what);
                 bus.store(descriptor + DescriptorWord::Data as u32 + 4, offset);
             }

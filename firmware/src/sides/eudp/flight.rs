@@ -19,7 +19,7 @@ use crate::io::IoA;
 use crate::io::a::DATAGRAMS;
 use crate::io::note::WriteNote;
 use crate::memory::layout::EUDP_BLOCK;
-use host_interface::eudp::{DescriptorWord, Kind, Status, Verdict, receive_slot};
+use host_interface::eudp::{DescriptorWord, Kind, Status, Verdict, pieces_of, receive_slot};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -95,8 +95,8 @@ impl Flight {
             return None;
         }
         let descriptor = barrier(EUDP_BLOCK + receive_slot(endpoint, queue.received));
-        let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
-        if shape >> 24 != 1 {
+        let to = bus.load(descriptor + DescriptorWord::To as u32);
+        if pieces_of(to) != 1 {
             return None;
         }
         let at = descriptor + DescriptorWord::Data as u32;

@@ -9,7 +9,8 @@ use super::pieces::{Piece, Pieces};
 use super::rows::Rows;
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{
-    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, Status, endpoint_word,
+    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, Status, endpoint_word, handle_of,
+    pieces_of, port_of,
 };
 use tigon2_hal::Bus;
 
@@ -109,13 +110,13 @@ impl Job {
             number,
         } = next;
         let to = bus.load(descriptor + DescriptorWord::To as u32);
-        let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
-        let (handle, count) = (to >> 24, shape >> 24);
+        let length = bus.load(descriptor + DescriptorWord::Length as u32) & 0xFFFF;
+        let count = pieces_of(to);
         self.endpoint = endpoint;
         self.descriptor = descriptor;
         self.number = number;
-        self.port = to & 0xFFFF;
-        self.length = shape & 0xFFFF;
+        self.port = port_of(to);
+        self.length = length;
         let there = if count == 1 {
             let at = descriptor + DescriptorWord::Data as u32;
             let (what, offset) = (bus.load(at), bus.load(at + 4));
@@ -132,7 +133,7 @@ impl Job {
         if !fits {
             return Err(Status::BadDescriptor);
         }
-        rows.handle.take(bus, handle, endpoint)?;
+        rows.handle.take(bus, handle_of(to), endpoint)?;
         self.identification = rows.handle.identify();
         self.summed = of & SUMMED != 0;
         self.most = of & MOST;
@@ -261,7 +262,7 @@ mod tests {
             };
             let owner = EUDP_BLOCK + handle_word(0, HandleWord::Owner);
             bus.store(owner, next.endpoint + 1);
-            bus.store(next.descriptor + DescriptorWord::Shape as u32, length);
+            bus.store(next.descriptor + DescriptorWord::Length as u32, length);
             let mut job = Job::NONE;
             let mut rows = Rows::NONE;
             let judged = job.take(&mut bus, next, &mut rows);

@@ -38,7 +38,7 @@ pub fn failed<B: Dispatch>(
     let end = slot + (bus.load(at.length()) & 0xFFFF);
     while slot < end {
         bus.store(slot + DescriptorWord::Cookie as u32, 0);
-        bus.store(slot + DescriptorWord::Shape as u32, NONSENSE);
+        bus.store(slot + DescriptorWord::To as u32, NONSENSE);
         // A compiler would divide, which the chip cannot.
         slot = barrier(slot + DESCRIPTOR_BYTES);
     }

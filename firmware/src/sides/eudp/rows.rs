@@ -47,7 +47,7 @@ impl Rows {
 /// What names a row: its number and whose it is; 0 for none.
 #[inline(always)]
 const fn key(number: u32, endpoint: u32) -> u32 {
-    number << 8 | (endpoint + 1)
+    number << 16 | (endpoint + 1)
 }
 
 /// An address handle's row.
@@ -140,7 +140,7 @@ impl Handle {
     /// Another row takes its place: this one counts on from here.
     fn leave<B: Bus>(&mut self, bus: &mut B) {
         if self.key != 0 {
-            let row = EUDP_BLOCK + handle_word(self.key >> 8, HandleWord::Identification);
+            let row = EUDP_BLOCK + handle_word(self.key >> 16, HandleWord::Identification);
             bus.store(row, self.identification);
         }
         self.key = 0;

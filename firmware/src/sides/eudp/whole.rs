@@ -9,7 +9,7 @@ use super::job::{self, Next};
 use super::rows::{Handle, Rows};
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{DescriptorWord, Status};
+use host_interface::eudp::{DescriptorWord, Status, handle_of, pieces_of, port_of};
 use tigon2_hal::events::Dispatch;
 
 /// Why a frame was not made.
@@ -49,21 +49,19 @@ impl Frame {
         let bus = &mut io.bus;
         let from = next.descriptor;
         let to = bus.load(from + DescriptorWord::To as u32);
-        let shape = bus.load(from + DescriptorWord::Shape as u32);
-        let length = shape & 0xFFFF;
-        let handle = to >> 24;
-        if shape >> 24 != 1 || UDP + length > next.most() {
-            return Err(if shape >> 24 == 0 {
+        let length = bus.load(from + DescriptorWord::Length as u32) & 0xFFFF;
+        if pieces_of(to) != 1 || UDP + length > next.most() {
+            return Err(if pieces_of(to) == 0 {
                 Other::Inline
             } else {
                 Other::Job
             });
         }
         let headers = Headers {
-            port: to & 0xFFFF,
+            port: port_of(to),
             is_summed: next.is_summed(),
         };
-        if let Err(status) = rows.handle.take(bus, handle, next.endpoint) {
+        if let Err(status) = rows.handle.take(bus, handle_of(to), next.endpoint) {
             return Err(Other::Refused(status));
         }
         let what = bus.load(from + DescriptorWord::Data as u32);

@@ -19,9 +19,11 @@ use crate::sides::eudp::job::Next;
 use crate::sides::eudp::pulls::in_one_piece;
 use crate::sides::eudp::queue::set_status;
 use crate::sides::eudp::rows::Handle;
-use crate::sides::eudp::sums::halves;
+use crate::sides::eudp::sums::HalvesSum;
 use frame_pipeline::{Definition, Step, World, sdma, send};
-use host_interface::eudp::{DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES, Status};
+use host_interface::eudp::{
+    DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES, Status, handle_of, pieces_of, port_of,
+};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -97,21 +99,24 @@ impl Sender {
         }
         let posted = self.sdma.step(sdma::Event::Posted, &mut Whole);
         let arrived = self.sdma.step(sdma::Event::Arrived, &mut Whole);
-        let mut send = self.send;
+        let first = self.send.step(send::Event::OfferedWhole, &mut Whole);
+        // SEND stays in the state in which it is behind the first one.
+        let others = self.send.step(send::Event::OfferedWhole, &mut Whole);
+        let (Step::Taken(posted), Step::Taken(arrived), Step::Taken(first), Step::Taken(others)) =
+            (posted, arrived, first, others)
+        else {
+            return transitions::fault(io);
+        };
         let mut at = self.steps;
+        let mut offered = first;
         for _ in 0..count {
-            let offered = send.step(send::Event::OfferedWhole, &mut Whole);
-            let (Step::Taken(posted), Step::Taken(arrived), Step::Taken(offered)) =
-                (posted, arrived, offered)
-            else {
-                return transitions::fault(io);
-            };
             transitions::put(at, 0, posted, io);
             transitions::put(at.wrapping_add(1), 0, arrived, io);
             transitions::put(at.wrapping_add(2), 1, offered, io);
             at = at.wrapping_add(3);
+            offered = others;
         }
-        (self.send, self.steps) = (send, at);
+        self.steps = at;
     }
 }
 
@@ -128,51 +133,67 @@ fn store<B: Bus>(
     bus: &mut B,
 ) -> Result<(), Status> {
     let to = bus.load(from + DescriptorWord::To as u32);
-    let shape = bus.load(from + DescriptorWord::Shape as u32);
-    let (port, bytes) = (to & 0xFFFF, shape & 0xFFFF);
+    let length = bus.load(from + DescriptorWord::Length as u32);
+    let (port, bytes) = (port_of(to), length & 0xFFFF);
     // The process may have written it again since it was judged.
-    if shape >> 24 != 0 || bytes > INLINE_BYTES {
+    if pieces_of(to) != 0 || bytes > INLINE_BYTES {
         return Err(Status::BadDescriptor);
     }
-    handle.take(bus, to >> 24, next.endpoint)?;
+    handle.take(bus, handle_of(to), next.endpoint)?;
     let start = frames.position();
     handle.put_whole(bus, start, port, UDP + bytes);
-    let sum = put_data(bus, from + DescriptorWord::Data as u32, start, bytes);
+    // What stands behind the data is nobody's to see.
+    let first = match bytes {
+        0 => 0,
+        1 => length >> 16 & 0xFF00,
+        _ => length >> 16,
+    };
+    let to = start + HEADERS - 2;
+    bus.store(to, first);
+    let places = [from + DescriptorWord::Data as u32, to + 4];
+    let others = bytes.saturating_sub(2);
     if next.is_summed() {
+        let sum = first + put_data::<_, true>(bus, places, others);
         put_sum(bus, start, sum + handle.udp_sum(port, UDP + bytes));
+    } else {
+        put_data::<_, false>(bus, places, others);
     }
     frames.push(bus, HEADERS + bytes, handle.tag());
     set_status(bus, from, Status::Done);
     Ok(())
 }
 
-/// Copies `left` bytes of data from a descriptor into the frame at `start`, two bytes off. Returns
-/// their sum, which is not folded.
+/// Copies so many bytes of data from a descriptor into a frame. Returns their sum, if asked for, which
+/// is not folded.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
 #[inline(never)]
-fn put_data<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32) -> u32 {
-    let mut to = start + HEADERS - 2;
-    let (mut before, mut sum) = (0, 0);
-    while left >= 8 {
-        let [a, b] = [bus.load(from), bus.load(from + 4)];
-        bus.store(to, before << 16 | a >> 16);
-        bus.store(to + 4, a << 16 | b >> 16);
-        sum += halves(a) + halves(b);
-        before = b;
-        (from, to, left) = (from + 8, to + 8, left - 8);
-    }
-    while left != 0 {
-        let mut value = bus.load(from);
-        if left < 4 {
-            // What stands behind the data is nobody's to see.
-            value &= !(u32::MAX >> (left << 3));
+fn put_data<B: Bus, const SUMMED: bool>(
+    bus: &mut B,
+    [mut from, mut to]: [u32; 2],
+    bytes: u32,
+) -> u32 {
+    let mut sum = HalvesSum::default();
+    let mut put = |bus: &mut B, to, word| {
+        bus.store(to, word);
+        if SUMMED {
+            sum.add(word);
         }
-        sum += halves(value);
-        bus.store(to, before << 16 | value >> 16);
-        before = value;
-        (from, to) = (from + 4, to + 4);
-        left = left.saturating_sub(4);
+    };
+    let end = from + (bytes & !7);
+    while from != end {
+        let [a, b] = [bus.load(from), bus.load(from + 4)];
+        put(bus, to, a);
+        put(bus, to + 4, b);
+        (from, to) = (from + 8, to + 8);
     }
-    bus.store(to, before << 16);
-    sum
+    if bytes & 4 != 0 {
+        let word = bus.load(from);
+        put(bus, to, word);
+        (from, to) = (from + 4, to + 4);
+    }
+    if bytes & 3 != 0 {
+        let word = bus.load(from) & !(u32::MAX >> ((bytes & 3) << 3));
+        put(bus, to, word);
+    }
+    sum.get()
 }
