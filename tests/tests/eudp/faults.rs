@@ -1,7 +1,11 @@
 //! Buses that stall, memory that is none, processes that write nonsense.
 
 use crate::card::{Card, Overseen, PEER_AT, PEER_PORT, PORT, bytes, data};
-use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Received, Status};
+use etherparse::SlicedPacket;
+use etherparse::defrag::IpDefragPool;
+use eudp::{
+    Card as _, Checksum, Completion, CutThrough, EndpointConfig, Received, SendError, Status,
+};
 use host_driver::nic::EndpointCard;
 use host_interface::eudp::{DescriptorWord, posted, receive_slot, send_slot, to_word};
 use host_interface::extension::Extension;
@@ -64,6 +68,111 @@ fn memory_that_cannot_be_read_is_said_to_the_process() {
         assert_eq!(status, Status::Unreadable as u32, "{us} us");
         card.send(4096, &bytes(2, 1472), 2);
         assert!(data(&card.wire().bytes) == bytes(2, 1472));
+        card.follow();
+    }
+}
+
+/// The data of the datagrams that frames bring whole, in the order in which they get whole.
+fn whole(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut pool = IpDefragPool::<(), ()>::new();
+    let mut one = |frame: &Vec<u8>| {
+        let packet = SlicedPacket::from_ethernet(frame).expect("a packet");
+        if !packet.is_ip_payload_fragmented() {
+            return Some(data(frame));
+        }
+        let whole = pool.process_sliced_packet(&packet, (), ());
+        Some(whole.expect("fragments that fit")?.payload[8..].to_vec())
+    };
+    frames.iter().filter_map(&mut one).collect()
+}
+
+/// Memory is gone for some time, while fragments are fetched in front of their turn: what cannot be read
+/// is said to the process, and all else arrives once and in order.
+#[test]
+fn fragments_whose_memory_goes_cost_their_datagram() {
+    const LENGTHS: [usize; 9] = [4000, 4000, 1472, 9000, 18, 4000, 400, 1473, 4000];
+    for checksum in [Checksum::None, Checksum::Full, Checksum::Leading] {
+        let mut unreadable = 0;
+        for us in (5..205).step_by(8) {
+            let mut card = Card::timed(CutThrough::OfBus, checksum, 1500);
+            let kept = card.stage.engine.machine().clone();
+            for (number, length) in (0..).zip(LENGTHS) {
+                card.send(number as usize * 9000, &bytes(number, length), number);
+            }
+            let whole_memory = card.memory.clone();
+            card.stage.engine.pass(Duration::from_micros(us));
+            kept.lock().unmap(&whole_memory);
+            card.stage.engine.pass(Duration::from_micros(400));
+            kept.lock().map(whole_memory);
+            let mut expected = Vec::new();
+            for (number, length) in (0..).zip(LENGTHS) {
+                let Completion::Sent { cookie, status } = card.completion() else {
+                    panic!("{us} us: another completion");
+                };
+                assert_eq!(cookie, number, "{us} us");
+                if status == Status::Done {
+                    expected.push(bytes(number, length));
+                } else {
+                    assert_eq!(status, Status::Unreadable, "{us} us: {number}");
+                    unreadable += 1;
+                }
+            }
+            card.stage.engine.pass(Duration::from_micros(200));
+            let frames: Vec<_> = std::iter::from_fn(|| kept.lock().take_frame()).collect();
+            let frames: Vec<_> = frames.into_iter().map(|frame| frame.bytes).collect();
+            assert!(whole(&frames) == expected, "{us} us, {checksum:?}");
+            card.follow();
+        }
+        println!(
+            "{checksum:?}: {unreadable} of {} are unreadable",
+            25 * LENGTHS.len()
+        );
+        assert!(unreadable > 20);
+    }
+}
+
+/// A fragment is asked for while the frame in front of it is fetched, and cannot be read: that frame
+/// leaves, and what comes behind does, too.
+#[test]
+fn a_frame_leaves_in_front_of_one_whose_memory_is_gone() {
+    for (powered, checksum) in [
+        (Sim::timed("default"), Checksum::None),
+        (Sim::timed("default"), Checksum::Full),
+        (Sim::start(), Checksum::None),
+        (Sim::start(), Checksum::Full),
+    ] {
+        let mut card = Card::on(powered, CutThrough::Off, checksum, 1500);
+        let kept = card.stage.engine.machine().clone();
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let gone = lent.allocate(8192).expect("memory");
+        let region = card.eudp.register(&mut lent, &mut card.endpoint, &gone);
+        let gone_at = region.expect("a region").segment(0, 4000);
+        kept.lock().unmap(&gone);
+        let to = (card.peer, PEER_PORT);
+        let mut pieces = vec![gone_at; 5];
+        for number in [0, 2, 4] {
+            let sent = bytes(number, 1400);
+            let at = number as usize * 2048;
+            card.memory.write_bytes(at, &sent).expect("it fits");
+            pieces[number as usize] = card.region.segment(at as u32, 1400);
+        }
+        card.with(|endpoint, lent| {
+            for (number, piece) in (0..).zip(pieces) {
+                endpoint.queue(lent, to, &[piece], number)?;
+            }
+            endpoint.submit(lent).map_err(SendError::Card)
+        })
+        .expect("they are posted");
+        for cookie in 0..5 {
+            let status = if cookie % 2 == 0 {
+                assert!(data(&card.wire().bytes) == bytes(cookie, 1400), "{cookie}");
+                Status::Done
+            } else {
+                Status::Unreadable
+            };
+            assert_eq!(card.completion(), Completion::Sent { cookie, status });
+        }
+        assert_eq!(card.stage.engine.receive_now(), None);
         card.follow();
     }
 }
@@ -149,6 +258,7 @@ fn descriptors_of_nonsense_are_refused() {
         [to_word(1, 0, 0), 100, 100, u32::MAX - 50],
         [to_word(1, 0, 0), 101, 100, 0],
         [to_word(1, 0, 0), 0, 0, 0],
+        [to_word(1, 0, 0), 65_508, 65_508, 0],
         [0, 65, 0, 0],
         [to_word(0, 0xFF, 0), 0, 0, 0],
     ];

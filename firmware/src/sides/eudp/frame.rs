@@ -49,7 +49,7 @@ pub struct Frame {
     pub(super) data: u32,
     /// The end of its first part.
     pub lead: u32,
-    /// Parts that have not arrived.
+    /// Parts that have not arrived: of a frame that is not in SDMA yet, that which is fetched ahead.
     pub missing: u32,
     /// Up to where its parts have arrived in their order.
     pub here: u32,
@@ -167,18 +167,18 @@ impl Frame {
         self.descriptor = job.descriptor;
         self.number = job.number;
         self.tag = handle.tag();
-        self.flags = 0;
         let is_followed = job.is_followed();
         self.put_headers(job, is_followed, handle, io);
         if is_first {
-            self.put_udp_header(job, handle, io);
+            io.bus.store(self.start + ETHERNET + IP + 2, job.udp);
+            io.bus.store(self.start + HEADERS - 2, 0);
+            self.udp_sum = job.udp_sum;
         }
         self.flags = job.flags[usize::from(!is_first)];
         match job.pieces.only() {
             Some(piece) => self.host = piece.host.plus(self.data),
             None => self.find(job),
         }
-        self.missing = 0;
         self.lead = self.length;
         if !whole {
             self.settle_in_front(io);
@@ -194,17 +194,6 @@ impl Frame {
         self.settle(false, io);
     }
 
-    /// Stores the UDP header, and sums it and the pseudo-header.
-    #[inline(never)]
-    fn put_udp_header<B: Dispatch>(&mut self, job: &Job, handle: &Handle, io: &mut IoB<B>) {
-        let length = UDP + job.length;
-        io.bus.store(self.start + 36, job.port << 16 | length);
-        io.bus.store(self.start + 40, 0);
-        if job.summed {
-            self.udp_sum = handle.udp_sum(job.port, length);
-        }
-    }
-
     /// Finds its data in one of several pieces of memory.
     #[inline(never)]
     fn find(&mut self, job: &Job) {
@@ -218,7 +207,6 @@ impl Frame {
     /// Chooses its first part, when all else is known.
     #[inline(always)]
     pub fn settle<B: Dispatch>(&mut self, whole: bool, io: &mut IoB<B>) {
-        self.missing = 0;
         self.lead = self.length;
         if !whole && !self.has(WANTS_SUM) && self.length > SHORTEST {
             self.choose_lead(io);

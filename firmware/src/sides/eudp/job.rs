@@ -6,12 +6,13 @@
 use super::flags::{self, GATHERED, LEADS, WANTS_SUM};
 use super::headers::{IP, UDP};
 use super::pieces::{Piece, Pieces};
-use super::rows::Rows;
+use super::rows::{Handle, Rows};
 use crate::memory::layout::EUDP_BLOCK;
 use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, Status, endpoint_word, handle_of,
     pieces_of, port_of,
 };
+use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 
 /// The least that every IP host takes.
@@ -51,6 +52,20 @@ pub struct Next {
     pub number: u32,
 }
 
+impl Next {
+    /// Bytes of an IP packet's payload that a frame takes.
+    #[inline(always)]
+    pub(super) const fn most(&self) -> u32 {
+        self.shape & MOST
+    }
+
+    /// Whether the datagram has a UDP checksum.
+    #[inline(always)]
+    pub(super) const fn is_summed(&self) -> bool {
+        self.shape & SUMMED != 0
+    }
+}
+
 /// A descriptor to send, judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -60,16 +75,16 @@ pub struct Job {
     pub descriptor: u32,
     /// Its number.
     pub number: u32,
-    /// The destination's port.
-    pub port: u32,
     /// Bytes of data.
     pub length: u32,
     /// Where these are.
     pub pieces: Pieces,
     /// Bytes of an IP packet's payload that a frame takes.
     pub most: u32,
-    /// Whether the datagram has a UDP checksum.
-    pub summed: bool,
+    /// The destination's port and the datagram's length, as in the UDP header.
+    pub udp: u32,
+    /// The sum of the pseudo-header and of the UDP header.
+    pub udp_sum: u32,
     /// The flags of frames whose data has to be fetched: of that with the UDP header, and of others.
     pub flags: [u32; 2],
     /// The identification of its packets.
@@ -86,65 +101,77 @@ impl Job {
         endpoint: 0,
         descriptor: 0,
         number: 0,
-        port: 0,
         length: 0,
         pieces: Pieces::NONE,
         most: 0,
-        summed: false,
+        udp: 0,
+        udp_sum: 0,
         flags: [0; 2],
         identification: 0,
         at: 0,
         is_left: false,
     };
 
-    /// Takes a descriptor.
+    /// Takes a descriptor of several pieces.
     ///
     /// # Errors
     /// [`Status`].
     #[inline(always)]
-    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next, rows: &mut Rows) -> Result<(), Status> {
-        let Next {
-            endpoint,
-            descriptor,
-            shape: of,
-            number,
-        } = next;
+    pub fn take<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        next: &Next,
+        rows: &mut Rows,
+    ) -> Result<(), Status> {
+        let descriptor = next.descriptor;
         let to = bus.load(descriptor + DescriptorWord::To as u32);
         let length = bus.load(descriptor + DescriptorWord::Length as u32) & 0xFFFF;
         let count = pieces_of(to);
-        self.endpoint = endpoint;
-        self.descriptor = descriptor;
-        self.number = number;
-        self.port = port_of(to);
-        self.length = length;
-        let there = if count == 1 {
-            let at = descriptor + DescriptorWord::Data as u32;
-            let (what, offset) = (bus.load(at), bus.load(at + 4));
-            let (region, bytes) = (what >> 16, what & 0xFFFF);
-            let host = rows.region.of(bus, (region, endpoint), offset, bytes);
-            let host = host.ok_or(Status::BadDescriptor)?;
-            self.pieces.set_only(Piece { host, bytes })
-        } else {
-            self.pieces.take(bus, endpoint, descriptor, count)?
-        };
+        let there = self.pieces.take(bus, next.endpoint, descriptor, count)?;
         // Data in the descriptor is no job's ([`Other`](super::whole::Other)). The process may have
         // written the descriptor again since it was judged to be one.
-        let fits = self.length <= DATAGRAM_MAX && there != 0 && there == self.length;
+        let fits = length <= DATAGRAM_MAX && there != 0 && there == length;
         if !fits {
             return Err(Status::BadDescriptor);
         }
-        rows.handle.take(bus, handle_of(to), endpoint)?;
-        self.identification = rows.handle.identify();
-        self.summed = of & SUMMED != 0;
-        self.most = of & MOST;
+        rows.handle.take(bus, handle_of(to), next.endpoint)?;
+        self.begin(next, port_of(to), length, &mut rows.handle);
+        Ok(())
+    }
+
+    /// Takes a descriptor of one piece, `length` bytes at `host`, which was judged.
+    #[inline(never)]
+    pub fn take_piece(
+        &mut self,
+        next: &Next,
+        port: u32,
+        host: HostAddress,
+        length: u32,
+        handle: &mut Handle,
+    ) {
+        let bytes = length;
+        self.pieces.set_only(Piece { host, bytes });
+        self.begin(next, port, length, handle);
+    }
+
+    /// Takes what a descriptor says beside its pieces.
+    #[inline(always)]
+    fn begin(&mut self, next: &Next, port: u32, length: u32, handle: &mut Handle) {
+        self.endpoint = next.endpoint;
+        self.descriptor = next.descriptor;
+        self.number = next.number;
+        self.length = length;
+        self.udp = port << 16 | (UDP + length);
+        self.udp_sum = handle.udp_sum(port, UDP + length);
+        self.identification = handle.identify();
+        self.most = next.most();
         self.at = 0;
         self.is_left = true;
-        let is_split = UDP + self.length > self.most;
-        self.flags = flags(of, is_split);
+        let is_split = UDP + length > self.most;
+        self.flags = flags(next.shape, is_split);
         if is_split {
             self.split();
         }
-        Ok(())
     }
 
     /// Chooses the first one of several frames: that with the UDP header, or, if its checksum is known
@@ -168,6 +195,12 @@ impl Job {
     #[inline(always)]
     pub const fn is_followed(&self) -> bool {
         self.at + self.most < UDP + self.length
+    }
+
+    /// Whether the frame before the next one is that with the UDP header, which gets the sum of all.
+    #[inline(always)]
+    pub const fn is_behind_lead(&self) -> bool {
+        self.flags[0] & LEADS != 0 && self.at == self.most
     }
 
     /// Whether the frame with the UDP header is the last one.
@@ -265,7 +298,7 @@ mod tests {
             bus.store(next.descriptor + DescriptorWord::Length as u32, length);
             let mut job = Job::NONE;
             let mut rows = Rows::NONE;
-            let judged = job.take(&mut bus, next, &mut rows);
+            let judged = job.take(&mut bus, &next, &mut rows);
             assert_eq!(judged, Err(Status::BadDescriptor), "{length}");
         }
     }

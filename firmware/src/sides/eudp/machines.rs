@@ -1,9 +1,8 @@
 //! What the rows of SDMA and SEND do on the card.
 
-use super::frame::{Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
+use super::frame::{AHEAD, Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
 use super::rows::Rows;
-use super::sums::folded;
 use super::watch::Watch;
 use super::{bump, word};
 use crate::io::IoB;
@@ -36,13 +35,11 @@ pub struct Work {
     pub watch: Watch,
     /// Frames that the MAC has and that were not seen to leave.
     pub pending: u32,
-    /// What SDMA tells SEND.
-    pub signal: Option<send::Event>,
     /// The counter when the channel was looked at.
     pub now: u32,
     /// The read channel's sum of the part that has arrived.
     pub sum: u32,
-    /// The sum of the same datagram's frames before.
+    /// The sum of the same datagram's frames before: of up to 116, so it need not be folded.
     before: u32,
     /// NIC address of the descriptor of a transfer that failed.
     pub failed: u32,
@@ -62,7 +59,6 @@ impl Work {
         is_cut: false,
         watch: Watch::NONE,
         pending: 0,
-        signal: None,
         now: 0,
         sum: 0,
         before: 0,
@@ -106,12 +102,12 @@ impl Work {
     }
 
     /// The sum of the frame in SDMA is part of its datagram's. That with the UDP header is the last one.
-    #[inline(never)]
+    #[inline(always)]
     fn add_sum(&mut self) {
         self.before = if self.frames.now().has(WANTS_SUM) {
             0
         } else {
-            folded(self.before + self.sum)
+            self.before + self.sum
         };
     }
 
@@ -120,6 +116,11 @@ impl Work {
     fn store_sum<B: Dispatch>(&mut self, io: &mut IoB<B>) {
         let data = self.before + self.sum;
         self.frames.now().put_sum(data, &mut io.bus);
+    }
+
+    /// Whether the frame behind that in SDMA is on its way already.
+    pub const fn is_fetched_ahead(&mut self) -> bool {
+        self.is_prepared && self.frames.next().has(AHEAD)
     }
 
     /// Whether the frame in SDMA may leave before it is whole: one that may be cut through, while the
@@ -208,6 +209,8 @@ pub struct Card<'a, B: Dispatch> {
     pub whole: bool,
     /// For SEND: whether SDMA has the next frame already.
     pub begun: bool,
+    /// What SDMA tells SEND.
+    pub signal: Option<send::Event>,
 }
 
 impl<B: Dispatch> Card<'_, B> {
@@ -244,9 +247,9 @@ impl<B: Dispatch> Card<'_, B> {
         }
     }
 
-    /// Takes the frame's transfers back: none of them means anything any more. The channel stands at the
-    /// first one, and still has the others to do: if the memory comes back meanwhile, they must not
-    /// write over the headers of the frames that follow.
+    /// Takes the frame's transfers back, and that of the one behind it: none of them means anything
+    /// any more. The channel stands at the first one, and still has the others to do: if the memory
+    /// comes back meanwhile, they must not write over the headers of the frames that follow.
     #[inline(never)]
     fn fail(&mut self) {
         let mut next = self.io.read_ring.oldest();
@@ -263,7 +266,9 @@ impl<B: Dispatch> Card<'_, B> {
             }
             next = self.io.read_ring.behind(descriptor);
         }
-        self.work.frames.now().missing = 0;
+        let frames = &mut self.work.frames;
+        frames.now().missing = 0;
+        frames.next().leave_ahead();
         self.work.ended = Some(Status::Unreadable);
     }
 }
@@ -293,10 +298,10 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
                 self.fetch();
             }
             sdma::Action::FetchParts => self.fetch(),
-            sdma::Action::Offer => self.work.signal = Some(send::Event::OfferedWhole),
+            sdma::Action::Offer => self.signal = Some(send::Event::OfferedWhole),
             sdma::Action::FetchAgain => {
                 self.fetch_again();
-                self.work.signal = Some(send::Event::PartFailed);
+                self.signal = Some(send::Event::PartFailed);
             }
             sdma::Action::StoreSum => self.work.store_sum(self.io),
             sdma::Action::Fail => self.fail(),

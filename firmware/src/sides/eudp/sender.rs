@@ -10,11 +10,13 @@
 //!
 //! SDMA has one frame at a time. While it is fetched CPU B *prepares* the next one: judges its
 //! descriptor, chooses its place, stores its headers. So between two frames the read channel waits
-//! only until CPU B has seen the end of the first.
+//! only until CPU B has seen the end of the first; and not at all for the fragments of a datagram,
+//! whose data is asked for when they are prepared.
 //!
 //! ```text
 //!   CPU B   | prepare 2   | seen, post 2, hand over 1, complete 1, prepare 3 | ..
 //!   channel | frame 1 ... |      | frame 2 ...
+//!   channel | fragment 1 ...  | fragment 2 ...       | fragment 3 ...
 //! ```
 //!
 //! Datagrams with their data in the descriptor are sent in bursts while SDMA has no frame
@@ -39,6 +41,7 @@ use crate::path::send::SendPath;
 use frame_pipeline::{Machine, sdma, send};
 use host_interface::eudp::{BlockWord, MAILBOX};
 use prepare::wait_for_reads;
+use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
@@ -51,8 +54,9 @@ const AGAIN: u32 = 10;
 /// back takes longer.
 const LOOKS: u32 = 16;
 
-/// The most frames that are done in one go: other events wait meanwhile.
-const TOGETHER: u32 = 4;
+/// What is done in one go, while other events wait: a frame counts as one, and a datagram's last one as
+/// two.
+const TOGETHER: u32 = 8;
 
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
 const SEEN: u32 = 32;
@@ -62,7 +66,7 @@ const SEEN: u32 = 32;
 struct Batch {
     done: Finished,
     walk: Walk,
-    /// How many parts may be seen to in one go; 0 if there is none.
+    /// What may be done in one go, as [`TOGETHER`] counts; 0 if there is no part.
     most: u32,
 }
 
@@ -169,6 +173,7 @@ impl Sender {
                     // Taken back.
                     return;
                 }
+                left -= 1 + u32::from(frame.has(LAST));
                 frame.missing -= 1;
                 if frame.has(SUMMED) && frame.missing == 0 {
                     *sum = u32::from(self.batch.done.sum(&mut io.bus));
@@ -182,8 +187,7 @@ impl Sender {
                 }
             }
             self.run(arrived, send, io);
-            left = left.saturating_sub(1);
-            if left == 0 || self.work.is_cut {
+            if left < 2 || self.work.is_cut {
                 break;
             }
             let Batch { done, walk, .. } = &mut self.batch;
@@ -213,11 +217,11 @@ impl Sender {
             transitions::fault(io);
             return false;
         }
-        self.fetch(sdma::Event::Arrived, send, io);
+        let mut offered = self.fetch(sdma::Event::Arrived, send, io);
         if self.sdma.is_in(sdma::State::HeldForSum) {
-            self.fetch(sdma::Event::SumStored, send, io);
+            offered = self.fetch(sdma::Event::SumStored, send, io);
         }
-        self.work.signal.take().is_some()
+        offered.is_some()
     }
 
     /// Something has changed for which a frame may have waited. While one is watched nothing goes
@@ -316,9 +320,16 @@ impl Sender {
     /// The transfer of a frame at `descriptor` has failed.
     #[inline(never)]
     pub fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
+        let local = io.bus.load(DmaDescriptorAt(descriptor).local());
+        let next = self.work.frames.next();
+        if self.work.is_prepared && next.is_ahead_at(local) {
+            // Not its turn: then it fails again.
+            next.leave_ahead();
+            let nothing = ReadNote::NOTHING.word();
+            return io.read_ring.set_note(descriptor, nothing);
+        }
         self.work.failed = descriptor;
-        self.fetch(sdma::Event::Failed, send, io);
-        if let Some(signal) = self.work.signal.take() {
+        if let Some(signal) = self.fetch(sdma::Event::Failed, send, io) {
             self.rarely(signal, send, io);
         }
         let note = ReadNote::of_word(io.read_ring.note(descriptor));
@@ -338,7 +349,9 @@ impl Sender {
     #[inline(never)]
     fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         // What is opened only does not wait for a frame of another one's.
-        let busy = self.sdma.defers(sdma::Event::Closed) || self.pulls.works_for(self.closing);
+        let busy = self.sdma.defers(sdma::Event::Closed)
+            || self.work.is_fetched_ahead()
+            || self.pulls.works_for(self.closing);
         if self.closing != 0 && busy {
             return;
         }

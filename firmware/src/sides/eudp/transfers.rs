@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   alone, whole    | data |                          in front of SDMA's turn, and the headers behind
+//!   fragment        | data |                          in front of SDMA's turn
 //!   whole           | data |
 //!   gathered        | piece | piece | .. |
 //!   cut through     | first part | part | part |
@@ -20,14 +21,15 @@ use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
 impl Frame {
-    /// Queues its transfer, which is its only one, in front of its turn.
-    #[inline(always)]
-    pub fn fetch_ahead<B: Dispatch>(&mut self, io: &mut IoB<B>) {
-        // SDMA takes it at once, for which it looks whether there is room.
-        if io.read_ring.has_room(TRANSFERS + 1) {
-            self.flags |= AHEAD;
-            self.fetch_lead(io);
-        }
+    /// Its transfer is queued no more: it is fetched when its turn comes.
+    pub const fn leave_ahead(&mut self) {
+        self.flags &= !AHEAD;
+        self.missing = 0;
+    }
+
+    /// Whether the transfer that writes to `local` is its own, in front of its turn.
+    pub const fn is_ahead_at(&self, local: u32) -> bool {
+        self.has(AHEAD) && local == self.start + self.headers
     }
 
     /// Queues its transfers, all before it leaves: while channels, MAC and CPU A fill the SRAM port,
@@ -43,6 +45,16 @@ impl Frame {
         self.fetch_lead(io);
         if !self.has(WHOLE) && self.lead != self.length {
             self.fetch_from(self.lead, job, send, io);
+        }
+    }
+
+    /// Queues its transfer, which is its only one, in front of its turn.
+    #[inline(always)]
+    pub fn fetch_ahead<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        // SDMA takes a frame only if there is room for all transfers that one can have.
+        if io.read_ring.has_room(TRANSFERS + 1) {
+            self.flags |= AHEAD;
+            self.fetch_lead(io);
         }
     }
 

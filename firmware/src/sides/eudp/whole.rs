@@ -1,23 +1,25 @@
-//! Datagrams that are one frame, with data in one piece: most of them.
+//! Datagrams with data in one piece: most of them, and most of these are one frame.
 //!
 //! Their descriptor is judged in one go, and their headers are stored in another, from registers: in
 //! between their data may be asked for.
 
 use super::frame::{Frame, LAST, SUMMED, WANTS_SUM, WHOLE};
 use super::headers::{HEADERS, UDP};
-use super::job::{self, Next};
+use super::job::{Job, Next};
 use super::rows::{Handle, Rows};
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{DescriptorWord, Status, handle_of, pieces_of, port_of};
+use host_interface::eudp::{DATAGRAM_MAX, DescriptorWord, Status, handle_of, pieces_of, port_of};
 use tigon2_hal::events::Dispatch;
 
 /// Why a frame was not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Other {
     /// Its data is in the descriptor.
     Inline,
-    /// The datagram is none of these.
+    /// The datagram is several frames: it is the job, of which none is made yet.
+    Split,
+    /// It is none of these.
     Job,
     /// The descriptor is refused.
     Refused(Status),
@@ -36,12 +38,13 @@ impl Frame {
     /// is whole. Its headers may come while its data is fetched.
     ///
     /// # Errors
-    /// [`Other`], and nothing has happened.
+    /// [`Other`], and there is no frame.
     #[inline(always)]
     pub fn take<B: Dispatch>(
         &mut self,
         next: &Next,
         whole: bool,
+        job: &mut Job,
         rows: &mut Rows,
         send: &mut SendPath,
         io: &mut IoB<B>,
@@ -49,8 +52,7 @@ impl Frame {
         let bus = &mut io.bus;
         let from = next.descriptor;
         let to = bus.load(from + DescriptorWord::To as u32);
-        let length = bus.load(from + DescriptorWord::Length as u32) & 0xFFFF;
-        if pieces_of(to) != 1 || UDP + length > next.most() {
+        if pieces_of(to) != 1 {
             return Err(if pieces_of(to) == 0 {
                 Other::Inline
             } else {
@@ -67,10 +69,18 @@ impl Frame {
         let what = bus.load(from + DescriptorWord::Data as u32);
         let offset = bus.load(from + DescriptorWord::Data as u32 + 4);
         let region = (what >> 16, next.endpoint);
-        let host = rows.region.of(bus, region, offset, length);
+        let host = rows.region.of(bus, region, offset, what & 0xFFFF);
+        let length = bus.load(from + DescriptorWord::Length as u32) & 0xFFFF;
         let Some(host) = host.filter(|_| what & 0xFFFF == length) else {
             return Err(Other::Refused(Status::BadDescriptor));
         };
+        if UDP + length > next.most() {
+            if length > DATAGRAM_MAX {
+                return Err(Other::Job);
+            }
+            job.take_piece(next, headers.port, host, length, &mut rows.handle);
+            return Err(Other::Split);
+        }
         self.host = host;
         self.flags = if headers.is_summed {
             LAST | WHOLE | SUMMED | WANTS_SUM
@@ -104,19 +114,5 @@ impl Frame {
         handle.put_whole(&mut io.bus, self.start, port, payload);
         // The first two bytes of data behind the sum may be there already.
         io.bus.store_half(self.start + HEADERS - 2, 0);
-    }
-}
-
-impl Next {
-    /// Bytes of an IP packet's payload that a frame takes.
-    #[inline(always)]
-    const fn most(&self) -> u32 {
-        self.shape & job::MOST
-    }
-
-    /// Whether the datagram has a UDP checksum.
-    #[inline(always)]
-    pub(super) const fn is_summed(&self) -> bool {
-        self.shape & job::SUMMED != 0
     }
 }

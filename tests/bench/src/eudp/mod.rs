@@ -39,8 +39,9 @@ const SIZES: [(usize, u32); 6] = [
 ];
 const QUICK_SIZES: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
 /// Those that are streamed.
-pub const STREAMS: [(usize, u32); 6] = [
+pub const STREAMS: [(usize, u32); 7] = [
     (18, 1500),
+    (64, 1500),
     (400, 1500),
     (1472, 1500),
     (4000, 1500),
@@ -104,7 +105,7 @@ pub struct Figures {
 pub fn run(quick: bool) -> Result<()> {
     let image = image()?;
     let sizes: &[_] = if quick { &QUICK_SIZES } else { &SIZES };
-    let streams: &[_] = if quick { &STREAMS[..3] } else { &STREAMS };
+    let streams: &[_] = if quick { &STREAMS[..4] } else { &STREAMS };
     let figures = Figures {
         latency: latencies(&image, sizes)?,
         bandwidth: bandwidths(&image, streams, if quick { 100 } else { 400 })?,

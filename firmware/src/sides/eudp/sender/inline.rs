@@ -142,58 +142,65 @@ fn store<B: Bus>(
     handle.take(bus, handle_of(to), next.endpoint)?;
     let start = frames.position();
     handle.put_whole(bus, start, port, UDP + bytes);
-    // What stands behind the data is nobody's to see.
-    let first = match bytes {
-        0 => 0,
-        1 => length >> 16 & 0xFF00,
-        _ => length >> 16,
-    };
-    let to = start + HEADERS - 2;
-    bus.store(to, first);
-    let places = [from + DescriptorWord::Data as u32, to + 4];
-    let others = bytes.saturating_sub(2);
-    if next.is_summed() {
-        let sum = first + put_data::<_, true>(bus, places, others);
-        put_sum(bus, start, sum + handle.udp_sum(port, UDP + bytes));
+    let first = start + HEADERS - 2;
+    let sum = if bytes > 2 {
+        let two = length >> 16;
+        bus.store(first, two);
+        let places = [from + DescriptorWord::Data as u32, first + 4];
+        two + put_data(bus, places, bytes - 2, next.is_summed())
     } else {
-        put_data::<_, false>(bus, places, others);
+        // What stands behind the data is nobody's to see.
+        let two = length >> 16 & !(0xFFFF >> (bytes << 3));
+        bus.store(first, two);
+        two
+    };
+    if next.is_summed() {
+        put_sum(bus, start, sum + handle.udp_sum(port, UDP + bytes));
     }
     frames.push(bus, HEADERS + bytes, handle.tag());
     set_status(bus, from, Status::Done);
     Ok(())
 }
 
-/// Copies so many bytes of data from a descriptor into a frame. Returns their sum, if asked for, which
-/// is not folded.
+/// Copies so many bytes of data from a descriptor into a frame. Returns their sum, which is not folded,
+/// if they are to be `summed`.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
 #[inline(never)]
-fn put_data<B: Bus, const SUMMED: bool>(
-    bus: &mut B,
-    [mut from, mut to]: [u32; 2],
-    bytes: u32,
-) -> u32 {
+fn put_data<B: Bus>(bus: &mut B, [mut from, mut to]: [u32; 2], bytes: u32, summed: bool) -> u32 {
     let mut sum = HalvesSum::default();
-    let mut put = |bus: &mut B, to, word| {
-        bus.store(to, word);
-        if SUMMED {
-            sum.add(word);
-        }
-    };
     let end = from + (bytes & !7);
-    while from != end {
-        let [a, b] = [bus.load(from), bus.load(from + 4)];
-        put(bus, to, a);
-        put(bus, to + 4, b);
-        (from, to) = (from + 8, to + 8);
+    if summed {
+        while from != end {
+            let [a, b] = move_two(bus, &mut from, &mut to);
+            sum.add(a);
+            sum.add(b);
+        }
+    } else {
+        while from != end {
+            move_two(bus, &mut from, &mut to);
+        }
     }
     if bytes & 4 != 0 {
         let word = bus.load(from);
-        put(bus, to, word);
+        bus.store(to, word);
+        sum.add(word);
         (from, to) = (from + 4, to + 4);
     }
     if bytes & 3 != 0 {
         let word = bus.load(from) & !(u32::MAX >> ((bytes & 3) << 3));
-        put(bus, to, word);
+        bus.store(to, word);
+        sum.add(word);
     }
     sum.get()
+}
+
+/// Copies two words.
+#[inline(always)]
+fn move_two<B: Bus>(bus: &mut B, from: &mut u32, to: &mut u32) -> [u32; 2] {
+    let both = [bus.load(*from), bus.load(*from + 4)];
+    bus.store(*to, both[0]);
+    bus.store(*to + 4, both[1]);
+    *from += 8;
+    *to += 8;
+    both
 }

@@ -5,7 +5,7 @@ use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
-use crate::sides::eudp::frame::{LEADS, WHOLE};
+use crate::sides::eudp::frame::{GATHERED, WHOLE};
 use crate::sides::eudp::job::Next;
 use crate::sides::eudp::machines::Work;
 use crate::sides::eudp::queue::Here;
@@ -39,40 +39,45 @@ impl Sender {
             }
             return false;
         }
-        if self.work.job.is_left {
-            return self.prepare_more(idle, send, io);
-        }
-        let next = self.queues.next(&mut io.bus);
-        let here = self.queues.is_here(io, &mut self.pulls, next);
-        if here != Here::Yes {
-            if idle && here == Here::Later {
-                wait_for_reads(io);
-                return false;
+        if !self.work.job.is_left {
+            let next = self.queues.next(&mut io.bus);
+            let here = self.queues.is_here(io, &mut self.pulls, next);
+            if here != Here::Yes {
+                if idle && here == Here::Later {
+                    wait_for_reads(io);
+                    return false;
+                }
+                return idle && self.has_more(send);
             }
-            return idle && self.has_more(send);
-        }
-        let Work { frames, rows, .. } = &mut self.work;
-        let headers = match frames.next().take(&next, !idle, rows, send, io) {
-            Ok(headers) => headers,
-            // Where SDMA has a frame, it goes first.
-            Err(Other::Inline) => return idle && self.send_inline(send, io),
-            Err(Other::Job) => return self.prepare_other(None, idle, send, io),
-            Err(Other::Refused(status)) => {
-                return self.prepare_other(Some(status), idle, send, io);
+            let Work {
+                job, frames, rows, ..
+            } = &mut self.work;
+            match frames.next().take(&next, !idle, job, rows, send, io) {
+                Ok(headers) => {
+                    self.work.is_prepared = true;
+                    let has_begun = idle && self.ask(send, io);
+                    // The headers come while the data is fetched.
+                    let Work { frames, rows, .. } = &mut self.work;
+                    let frame = if has_begun {
+                        frames.now()
+                    } else {
+                        frames.next()
+                    };
+                    frame.put_whole_headers(&headers, &mut rows.handle, io);
+                    self.queues.take(next);
+                    return true;
+                }
+                // Where SDMA has a frame, it goes first.
+                Err(Other::Inline) => return idle && self.send_inline(send, io),
+                Err(Other::Split) => self.queues.take(next),
+                Err(other) => {
+                    if !self.take_other(&next, other, idle, io) {
+                        return idle;
+                    }
+                }
             }
-        };
-        self.work.is_prepared = true;
-        let has_begun = idle && self.ask(send, io);
-        // The headers come while the data is fetched.
-        let Work { frames, rows, .. } = &mut self.work;
-        let frame = if has_begun {
-            frames.now()
-        } else {
-            frames.next()
-        };
-        frame.put_whole_headers(&headers, &mut rows.handle, io);
-        self.queues.take(next);
-        true
+        }
+        self.prepare_more(idle, send, io)
     }
 
     /// Whether there is more to do: descriptors, or frames of the host's that wait for the path.
@@ -93,40 +98,36 @@ impl Sender {
         false
     }
 
-    /// The descriptor of another datagram, or one that is `refused`.
+    /// Takes a descriptor of several pieces, or one that is refused; `idle` as in
+    /// [`prepare`](Self::prepare). Returns whether frames come of it.
     #[inline(never)]
-    pub(super) fn prepare_other<B: Dispatch>(
+    fn take_other<B: Dispatch>(
         &mut self,
-        refused: Option<Status>,
+        next: &Next,
+        other: Other,
         idle: bool,
-        send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> bool {
-        let next = self.queues.again();
         let Work { job, rows, .. } = &mut self.work;
-        let judged = match refused {
-            None => job.take(&mut io.bus, next, rows),
-            Some(status) => Err(status),
+        let judged = match other {
+            Other::Refused(status) => Err(status),
+            _ => job.take(&mut io.bus, next, rows),
         };
         match judged {
-            Ok(()) => {
-                self.queues.take(next);
-                self.prepare_more(idle, send, io)
-            }
+            Ok(()) => self.queues.take(*next),
             Err(status) => {
-                self.work.job.is_left = false;
+                job.is_left = false;
                 if idle {
-                    self.refuse(next, status, io);
+                    self.refuse(*next, status, io);
                 }
-                idle
             }
         }
+        judged.is_ok()
     }
 
     /// The next frame of a datagram of several.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
-    #[inline(never)]
-    pub(super) fn prepare_more<B: Dispatch>(
+    #[inline(always)]
+    fn prepare_more<B: Dispatch>(
         &mut self,
         idle: bool,
         send: &mut SendPath,
@@ -137,9 +138,10 @@ impl Sender {
             frames,
             rows,
             is_prepared,
+            is_cut,
             ..
         } = &mut self.work;
-        if !idle && frames.now().has(LEADS) {
+        if !idle && job.is_behind_lead() {
             // Where the next one's headers would stand, data is written for the sum.
             return false;
         }
@@ -148,6 +150,9 @@ impl Sender {
         *is_prepared = true;
         if frame.may_be_cut() {
             self.begin_early(send, io);
+        } else if !*is_cut && !frame.has(GATHERED) {
+            // Transfers of a frame that is cut through may be tried again: none may be in front.
+            frame.fetch_ahead(io);
         }
         true
     }

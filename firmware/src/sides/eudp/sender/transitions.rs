@@ -33,15 +33,15 @@ impl Sender {
         self.report_steps(io);
     }
 
-    /// An event of SDMA. What it tells SEND is signalled.
+    /// An event of SDMA. Returns what it tells SEND.
     #[inline(always)]
     pub(super) fn fetch<B: Dispatch>(
         &mut self,
         event: sdma::Event,
         send: &mut SendPath,
         io: &mut IoB<B>,
-    ) {
-        self.fetch_known(event, false, send, io);
+    ) -> Option<send::Event> {
+        self.fetch_known(event, false, send, io)
     }
 
     /// The same; `whole` if it is known that the frame leaves when it is whole.
@@ -52,7 +52,7 @@ impl Sender {
         whole: bool,
         send: &mut SendPath,
         io: &mut IoB<B>,
-    ) {
+    ) -> Option<send::Event> {
         let work = &mut self.work;
         let mut card = Card {
             work,
@@ -60,9 +60,12 @@ impl Sender {
             io,
             whole,
             begun: false,
+            signal: None,
         };
         let step = self.sdma.step(event, &mut card);
+        let signal = card.signal;
         self.note(0, step, io);
+        signal
     }
 
     /// An event of SEND.
@@ -93,6 +96,7 @@ impl Sender {
             io,
             whole: false,
             begun,
+            signal: None,
         };
         let step = self.send.step(event, &mut card);
         self.note(1, step, io);
