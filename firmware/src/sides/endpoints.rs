@@ -108,7 +108,6 @@ fn see<B: Dispatch>(b: &mut SideB<B>, done: Finished, walk: &mut Walk) -> bool {
 /// Something of the host's has arrived.
 #[inline(never)]
 fn host_complete<B: Dispatch>(b: &mut SideB<B>) {
-    send::data_first(&mut b.io);
     if let Some(sender) = b.eudp.sender() {
         sender.go_on(&mut b.send, &mut b.io);
     }
