@@ -289,8 +289,8 @@ table! {
         Cookie = 0x00,
         /// [`to_word`]: the pieces, and where a datagram goes.
         To = 0x04,
-        /// To send: bytes of data in bits 15:0. The first two bytes of data in the descriptor itself
-        /// are in bits 31:16, as those of headers are two less than words: so all others stand as
+        /// To send: bytes of data in bits 15:0. Bits 31:16 have the first two bytes of data in the
+        /// descriptor itself: a frame's headers have 42 bytes, so the other bytes share words as
         /// they do in the frame.
         Length = 0x08,
         /// By the process: [`posted`]. By the firmware, when the descriptor is done: its [`Status`].
