@@ -76,12 +76,11 @@ impl Pieces {
         Ok(all)
     }
 
-    /// One piece; returns its bytes.
+    /// One piece.
     #[inline(always)]
-    pub fn set_only(&mut self, piece: Piece) -> u32 {
+    pub fn set_only(&mut self, piece: Piece) {
         self.list[0] = piece;
         self.count = 1;
-        piece.bytes
     }
 
     /// The only piece, if there is one.
