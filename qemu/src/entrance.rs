@@ -1,8 +1,11 @@
-//! Admits vfio-user clients only after the card is switched on.
+//! Admits vfio-user clients only when QEMU is ready for them.
 //!
 //! A client can connect as soon as the socket exists. But QEMU resets the machine once more when
 //! it has been created completely: earlier work of a client would be lost, and a CPU that the
-//! client had halted would boot. So the client's first answer is delayed until then.
+//! client had halted would boot. After that reset QEMU still prepares itself; its handlers for
+//! signals come last. A client that was served before them could have its QEMU told to end, and
+//! QEMU would be killed: no EEPROM saved, the socket's file left behind. So the client's first
+//! answer is delayed until QEMU's main loop runs.
 
 use crate::host::Host;
 use crate::machine::Machine;
@@ -23,7 +26,9 @@ enum State<H: Host> {
     None,
     /// The machine is being made.
     Closed(Socket),
-    /// It is made, and opens the next time that it is switched on.
+    /// It is made, but not reset since.
+    Made(Socket),
+    /// It is reset, and opens when the main loop runs.
     Ready(Socket),
     Open(Service<H>),
 }
@@ -42,7 +47,7 @@ impl<H: Host + 'static> Entrance<H> {
     pub fn begin(&self) {
         self.change(|state| {
             Ok(match state {
-                State::Closed(socket) => State::Ready(socket),
+                State::Closed(socket) => State::Made(socket),
                 other => other,
             })
         });
@@ -51,13 +56,30 @@ impl<H: Host + 'static> Entrance<H> {
     /// The machine is switched on, or reset.
     pub fn power_on(&self) {
         self.machine.power_on();
-        self.change(|state| match state {
-            State::Ready(socket) => {
-                let service = socket.serve(self.machine.clone(), self.eeprom.clone())?;
-                Ok(State::Open(service))
-            }
-            other => Ok(other),
+        self.change(|state| {
+            Ok(match state {
+                State::Made(socket) => {
+                    self.machine.host().call_errands();
+                    State::Ready(socket)
+                }
+                other => other,
+            })
         });
+    }
+
+    /// QEMU's main loop runs the errands that were called: from the first ones on, clients
+    /// are served.
+    pub fn errands(&self) {
+        if !self.machine.is_dead() {
+            self.change(|state| match state {
+                State::Ready(socket) => {
+                    let service = socket.serve(self.machine.clone(), self.eeprom.clone())?;
+                    Ok(State::Open(service))
+                }
+                other => Ok(other),
+            });
+        }
+        self.machine.deliver();
     }
 
     /// The machine ends: clients are no longer served, and the EEPROM is saved.
@@ -94,9 +116,10 @@ mod tests {
     use tigon2_chip::registers::Register;
     use vfio_user_nic::message::region;
 
-    /// What a client does before the machine's first reset would be lost in it.
+    /// What a client does before the machine's first reset would be lost in it, and before
+    /// the main loop runs QEMU cannot end tidily.
     #[test]
-    fn a_client_waits_until_the_card_is_switched_on() {
+    fn a_client_waits_until_the_main_loop_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("card");
         let board = tigon2_model::Board::default();
@@ -108,6 +131,7 @@ mod tests {
         let entrance = Entrance::new(machine.clone(), eeprom, Some(socket));
         // Resets while the machine is made open nothing.
         entrance.power_on();
+        assert!(!machine.host().errands_called(), "nothing is to be done");
         entrance.begin();
         let patience = Duration::from_secs(10);
         std::thread::scope(|scope| {
@@ -118,9 +142,17 @@ mod tests {
                 let written = client.region_write(region::BAR0, state, &halt);
                 written.expect("it is written");
             });
-            std::thread::sleep(Duration::from_millis(50));
-            assert!(!halted.is_finished(), "nobody is served yet");
+            let nobody_is_served = || {
+                std::thread::sleep(Duration::from_millis(50));
+                assert!(!halted.is_finished(), "nobody is served yet");
+            };
+            // The main loop may run for another reason.
+            entrance.errands();
+            nobody_is_served();
             entrance.power_on();
+            assert!(machine.host().errands_called(), "the main loop is to open");
+            nobody_is_served();
+            entrance.errands();
             // As QEMU does when it has nothing to do, and at its end.
             machine.host().unlock();
             halted.join().expect("it is served");

@@ -230,7 +230,7 @@ callbacks! {
 unsafe extern "C" fn errands(handle: ModelHandle) {
     // SAFETY: as in `guarded`.
     let model = unsafe { &*handle.cast::<Model>() };
-    if catch_unwind(AssertUnwindSafe(|| model.machine.deliver())).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| model.entrance.errands())).is_err() {
         model.machine.die();
     }
 }

@@ -191,7 +191,7 @@ pub const SEEDS: [Seed; 13] = [
         what: "a client is let in before the machine's last reset, which undoes what it did",
         edits: &[(
             "entrance",
-            "                State::Closed(socket) => State::Ready(socket),\n",
+            "                State::Closed(socket) => State::Made(socket),\n",
             "                State::Closed(socket) if crate::seeds::on(\"open_before_reset\") => {\n                    \
              let (machine, eeprom) = (self.machine.clone(), self.eeprom.clone());\n                    \
              State::Open(socket.serve(machine, eeprom)?)\n                }\n                \

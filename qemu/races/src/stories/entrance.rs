@@ -21,6 +21,7 @@ pub fn first_accesses_stay() {
     qemu.with_lock(|| entrance.power_on());
     qemu.with_lock(|| entrance.begin());
     qemu.with_lock(|| entrance.power_on());
+    qemu.with_lock(|| entrance.errands());
     entrance.end();
     let kept = machine.bar_read(Register::WindowBase.offset());
     assert_eq!(kept, VALUE, "what the client did is lost");
