@@ -35,6 +35,8 @@ pub struct Model {
     /// From a bus transaction's grant to its first beat, on average and at the longest.
     latency: f64,
     longest: f64,
+    /// The same of a transaction that writes, on average.
+    write_latency: f64,
     /// A beat of 8 bytes.
     beat: f64,
     /// A byte on the wire, and at the fastest on the bus.
@@ -67,6 +69,7 @@ impl Model {
             ahead: speeds.ahead as usize,
             latency,
             longest: latency * (1.0 + parameters.jit),
+            write_latency: clock * parameters.pci_wr as f64,
             beat: clock * 64.0 / f64::from(board.pci.bits.max(1)),
             burst: parameters.burst as usize,
             transfer: cycle * (steps + ROUNDING) as f64,
@@ -88,8 +91,22 @@ impl Model {
     }
 
     fn moved(&self, bytes: usize, latency: f64) -> f64 {
+        self.transfer + self.on_bus(bytes, latency)
+    }
+
+    fn on_bus(&self, bytes: usize, latency: f64) -> f64 {
         let transactions = bytes.div_ceil(self.burst.max(1)) as f64;
-        self.transfer + transactions * latency + bytes.div_ceil(8) as f64 * self.beat
+        transactions * latency + bytes.div_ceil(8) as f64 * self.beat
+    }
+
+    /// The bus's time for one transfer of `bytes` from the host's memory.
+    pub fn read_on_bus(&self, bytes: usize) -> f64 {
+        self.on_bus(bytes, self.latency)
+    }
+
+    /// The same of one to the host's memory.
+    pub fn written_on_bus(&self, bytes: usize) -> f64 {
+        self.on_bus(bytes, self.write_latency)
     }
 
     /// The read channel's time for one transfer of `bytes`.
@@ -137,17 +154,18 @@ impl Model {
     /// Bits of frames per second in a stream without gaps in the host, in Mb/s: the slowest layer
     /// decides, cut through or not.
     pub fn bandwidth(&self, bytes: usize) -> f64 {
-        let wire = self.wire(bytes) + GAP as f64 * self.wire_byte;
-        bytes as f64 * 8000.0 / self.fetch(bytes).max(wire)
+        bytes as f64 * 8000.0 / self.fetch(bytes).max(self.slot(bytes))
+    }
+
+    /// A frame's time on the wire with its gap.
+    pub fn slot(&self, bytes: usize) -> f64 {
+        self.wire(bytes) + GAP as f64 * self.wire_byte
     }
 
     /// The number of frames in a stream from which on each is whole before the wire is free, so
     /// that fine is coarse; `None` on a bus that never gets ahead.
     pub fn turns_coarse(&self, bytes: usize, lead: usize) -> Option<u32> {
-        let (bus, wire) = (
-            self.fetch(bytes),
-            self.wire(bytes) + GAP as f64 * self.wire_byte,
-        );
+        let (bus, wire) = (self.fetch(bytes), self.slot(bytes));
         let ahead = wire - bus;
         let missing = bus - self.fetch(lead.min(bytes));
         (ahead > 0.0).then(|| 1 + (missing / ahead).ceil() as u32)

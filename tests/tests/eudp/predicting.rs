@@ -11,10 +11,9 @@
 //! shorter than 4 KB is cut through. All else is arithmetic.
 
 use eudp::{Checksum, CutThrough};
-use testbed::paths;
 use tigon_bench::eudp::Bench;
+use tigon_bench::eudp::boards::{World, worlds};
 use tigon2_model::Board;
-use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::predict::Model;
 
 use crate::card::image;
@@ -50,11 +49,9 @@ fn measure(bench: &mut Bench, bytes: usize) -> f64 {
     time.unwrap_or_else(|error| panic!("{bytes} bytes: {error:#}"))
 }
 
-/// A board, and the profile of its timing.
-type World = (Board, Parameters);
-
 fn start(image: &[u8], world: &World, cut: CutThrough, mtu: u32) -> Bench {
-    let bench = Bench::of(world.clone(), image, (cut, Checksum::None, mtu));
+    let timed = (world.board.clone(), world.parameters.clone());
+    let bench = Bench::of(timed, image, (cut, Checksum::None, mtu));
     bench.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
@@ -126,22 +123,15 @@ fn judge(name: &str, points: &Points) {
 #[test]
 fn the_model_predicts_the_firmwares_latencies() {
     let image = image();
-    let toml = std::fs::read_to_string(paths::root().join("boards/tigon2/tigon2.toml"));
-    let toml = toml.expect("the board file");
-    let profiles = Parameters::profiles(&toml).expect("profiles");
-    assert_eq!(profiles.len(), 4);
-    for profile in profiles {
-        let parameters = Parameters::from_toml(&toml, &profile).expect("a profile");
-        let world = (Board::default(), parameters);
-        let model = Model::new(&world.0, &world.1);
+    let worlds = worlds().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(worlds.len(), 4 + 3, "profiles, and slower buses");
+    for world in worlds {
+        let model = Model::new(&world.board, &world.parameters);
         let points = stored(&image, &world, &model);
-        judge(&format!("{profile}, stored"), &points);
-        let points = cut(&image, &world, &model);
-        judge(&format!("{profile}, cut through"), &points);
+        judge(&format!("{}, stored", world.name), &points);
+        if world.board == Board::default() {
+            let points = cut(&image, &world, &model);
+            judge(&format!("{}, cut through", world.name), &points);
+        }
     }
-    let mut slow = Board::default();
-    (slow.pci.bits, slow.pci.mhz) = (32, 33);
-    let world = (slow, Parameters::default());
-    let model = Model::new(&world.0, &world.1);
-    judge("32 bits, 33 MHz, stored", &stored(&image, &world, &model));
 }

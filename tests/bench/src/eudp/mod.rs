@@ -5,10 +5,12 @@
 //! | latency | one datagram at a time: stored and forwarded, cut through, and by the driver |
 //! | bandwidth | datagrams one behind the other, out and in, with each checksum |
 //! | [`shares`] | where the time of one datagram goes |
+//! | [`boards`] | the same under other timing profiles, and on a slower bus |
 //!
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
 
+pub mod boards;
 pub mod burst;
 mod card;
 pub mod damage;
@@ -96,6 +98,8 @@ pub struct Figures {
     pub bandwidth: Vec<Bandwidth>,
     /// Where the time of one goes.
     pub shares: Vec<shares::Way>,
+    /// Under other timing profiles, and on another bus.
+    pub boards: Vec<boards::Row>,
 }
 
 /// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
@@ -113,6 +117,10 @@ pub fn run(quick: bool) -> Result<()> {
             .iter()
             .map(|(bytes, mtu)| shares::measure(&image, *bytes, *mtu))
             .collect::<Result<_>>()?,
+        boards: boards::worlds()?
+            .iter()
+            .map(|world| world.measure(&image, if quick { 60 } else { 400 }))
+            .collect::<Result<_>>()?,
     };
     let mut page = Page::new(Conditions::default());
     page.title("E-UDP: datagrams of endpoints, in the card's time");
@@ -126,21 +134,30 @@ pub fn run(quick: bool) -> Result<()> {
         "where the time of one goes, us",
         &shares::table(&figures.shares),
     );
+    page.table(
+        "other profiles, and another bus: us, and Mb/s of data",
+        &boards::table(&figures.boards),
+    );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
     page.write("bench-eudp", std::slice::from_ref(&figures))
 }
 
-/// One-way times of two cards, stored and cut through.
+/// One-way times of two cards: stored, cut through, and cut through with each checksum.
 fn pairs(image: &[u8], sizes: &[(usize, u32)]) -> Result<Table> {
-    let mut table = framed(&["bytes", "stored, us", "cut through, us"]);
+    const MODES: [(CutThrough, Checksum); 4] = [
+        (CutThrough::Off, Checksum::None),
+        (CutThrough::OfBus, Checksum::None),
+        (CutThrough::OfBus, Checksum::Full),
+        (CutThrough::OfBus, Checksum::Leading),
+    ];
+    let header = ["bytes", "stored, us", "cut through, us", "Full", "Leading"];
+    let mut table = framed(&header);
     for (bytes, mtu) in sizes.iter().copied() {
-        let one_way = |cut| Pair::start(image, cut, Checksum::None, mtu)?.one_way(bytes, 30);
-        let [stored, through] = [one_way(CutThrough::Off)?, one_way(CutThrough::OfBus)?];
-        let cells = [
-            bytes.to_string(),
-            format!("{stored:.1}"),
-            format!("{through:.1}"),
-        ];
+        let mut cells = vec![bytes.to_string()];
+        for (cut, checksum) in MODES {
+            let one_way = Pair::start(image, cut, checksum, mtu)?.one_way(bytes, 30)?;
+            cells.push(format!("{one_way:.1}"));
+        }
         table.add_row(cells);
     }
     Ok(table)
