@@ -3,7 +3,8 @@
 //! ```text
 //!   seed ─► EndpointStory: lengths, checksums, MTU, queues, bursts, when it closes and opens again
 //!        ├► even: Disturbance, frames leave whole
-//!        └► odd: the timed card on a bus that stalls, frames are cut through
+//!        ├► odd: the timed card on a bus that stalls, frames are cut through
+//!        └► four of sixteen: on a bus of 32 bits and 33 MHz
 //!
 //!   each datagram once, whole, in its endpoint's order; each descriptor completed once
 //!   each transition of the firmware's machines: one of the tables' in the state it is in
@@ -40,6 +41,8 @@ pub struct EndpointStory {
     pushed: u32,
     /// Clocks of the bus, on a timed card.
     stall: Option<u64>,
+    /// Whether the bus is slower than the wire.
+    is_bus_slow: bool,
     /// Datagrams that are queued at once.
     burst: u64,
     /// Whether endpoint 1 is closed and opened again.
@@ -65,6 +68,7 @@ impl EndpointStory {
                 CutThrough::Off
             },
             descriptors: choose(any, [16, 32, 256]),
+            is_bus_slow: seed >> 2 & 3 == 3,
             stall: timed.then(|| choose(any, [20, 75, 150, 600, 3000])),
             burst: choose(any, [1, 4, 20]),
             reopens: below(any, 3) == 0,
@@ -98,15 +102,19 @@ pub fn run(
     recorder: Option<Recorder>,
 ) -> (Result<EndpointOutcome, ExploreError>, Option<Timeline>) {
     let (story, random) = EndpointStory::new(seed);
+    let mut board = Board::default();
+    if story.is_bus_slow {
+        (board.pci.bits, board.pci.mhz) = (32, 33);
+    }
     let machine = match story.stall {
-        None => Machine::new(Board::default()),
+        None => Machine::new(board),
         Some(clocks) => {
             let parameters = Parameters {
                 pci_rd: clocks,
                 jit: 1.0,
                 ..Parameters::default()
             };
-            Machine::timed(Board::default(), parameters, seed)
+            Machine::timed(board, parameters, seed)
         }
     };
     let transport = SimTransport::new(machine);
