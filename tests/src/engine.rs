@@ -182,7 +182,12 @@ impl Sim {
 
     /// The same by parameters of the story's own, with a seed for what varies.
     pub fn timed_by(parameters: Parameters, seed: u64) -> (Self, SimTransport) {
-        let machine = Machine::timed(Board::default(), parameters, seed);
+        Sim::timed_on(Board::default(), parameters, seed)
+    }
+
+    /// The same of some board.
+    pub fn timed_on(board: Board, parameters: Parameters, seed: u64) -> (Self, SimTransport) {
+        let machine = Machine::timed(board, parameters, seed);
         let transport = SimTransport::new(machine);
         let machine = transport.machine();
         (Sim { machine }, transport)

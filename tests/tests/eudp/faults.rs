@@ -12,6 +12,8 @@ use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
+use tigon_bench::eudp::boards::with_bus;
+use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 
 /// On a bus that stalls, frames are cut off on the wire and sent again: what ends with a good CRC
@@ -86,95 +88,115 @@ fn whole(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     frames.iter().filter_map(&mut one).collect()
 }
 
-/// Memory is gone for some time, while fragments are fetched in front of their turn: what cannot be read
+/// On a bus that is slower than the wire whole datagrams are fetched in front of their turn, too.
+fn slow() -> Board {
+    with_bus(32, 33)
+}
+
+/// Memory is gone for some time, while frames are fetched in front of their turn: what cannot be read
 /// is said to the process, and all else arrives once and in order.
 #[test]
-fn fragments_whose_memory_goes_cost_their_datagram() {
+fn datagrams_whose_memory_goes_are_the_only_ones_that_fail() {
     const LENGTHS: [usize; 9] = [4000, 4000, 1472, 9000, 18, 4000, 400, 1473, 4000];
-    for checksum in [Checksum::None, Checksum::Full, Checksum::Leading] {
-        let mut unreadable = 0;
-        for us in (5..205).step_by(8) {
-            let mut card = Card::timed(CutThrough::OfBus, checksum, 1500);
-            let kept = card.stage.engine.machine().clone();
-            for (number, length) in (0..).zip(LENGTHS) {
-                card.send(number as usize * 9000, &bytes(number, length), number);
+    const WHOLE: [usize; 9] = [1472, 1472, 1400, 800, 18, 1472, 400, 1472, 1472];
+    for (board, lengths, step) in [(Board::default(), LENGTHS, 8), (slow(), WHOLE, 12)] {
+        for checksum in [Checksum::None, Checksum::Full, Checksum::Leading] {
+            let mut unreadable = 0;
+            for us in (5..205).step_by(step) {
+                let sim = Sim::timed_on(board.clone(), Parameters::default(), 1);
+                let mut card = Card::on(sim, CutThrough::OfBus, checksum, 1500);
+                unreadable += without_memory(&mut card, &lengths, us, 400);
             }
-            let whole_memory = card.memory.clone();
-            card.stage.engine.pass(Duration::from_micros(us));
-            kept.lock().unmap(&whole_memory);
-            card.stage.engine.pass(Duration::from_micros(400));
-            kept.lock().map(whole_memory);
-            let mut expected = Vec::new();
-            for (number, length) in (0..).zip(LENGTHS) {
-                let Completion::Sent { cookie, status } = card.completion() else {
-                    panic!("{us} us: another completion");
-                };
-                assert_eq!(cookie, number, "{us} us");
-                if status == Status::Done {
-                    expected.push(bytes(number, length));
-                } else {
-                    assert_eq!(status, Status::Unreadable, "{us} us: {number}");
-                    unreadable += 1;
-                }
-            }
-            card.stage.engine.pass(Duration::from_micros(200));
-            let frames: Vec<_> = std::iter::from_fn(|| kept.lock().take_frame()).collect();
-            let frames: Vec<_> = frames.into_iter().map(|frame| frame.bytes).collect();
-            assert!(whole(&frames) == expected, "{us} us, {checksum:?}");
-            card.follow();
+            let all = lengths.len() * 200_usize.div_ceil(step);
+            println!("{checksum:?}: {unreadable} of {all} are unreadable");
+            assert!(unreadable > 20);
         }
-        println!(
-            "{checksum:?}: {unreadable} of {} are unreadable",
-            25 * LENGTHS.len()
-        );
-        assert!(unreadable > 20);
     }
 }
 
-/// A fragment is asked for while the frame in front of it is fetched, and cannot be read: that frame
-/// leaves, and what comes behind does, too.
+/// Posts datagrams of these lengths, and takes their memory away after `us` microseconds, for `gone`.
+/// Returns how many were not sent.
+fn without_memory(card: &mut Card, lengths: &[usize], us: u64, gone: u64) -> u32 {
+    let kept = card.stage.engine.machine().clone();
+    for (number, length) in (0..).zip(lengths) {
+        card.send(number as usize * 9000, &bytes(number, *length), number);
+    }
+    let whole_memory = card.memory.clone();
+    card.stage.engine.pass(Duration::from_micros(us));
+    kept.lock().unmap(&whole_memory);
+    card.stage.engine.pass(Duration::from_micros(gone));
+    kept.lock().map(whole_memory);
+    let mut expected = Vec::new();
+    let mut unreadable = 0;
+    for (number, length) in (0..).zip(lengths) {
+        let Completion::Sent { cookie, status } = card.completion() else {
+            panic!("{us} us: another completion");
+        };
+        assert_eq!(cookie, number, "{us} us");
+        if status == Status::Done {
+            expected.push(bytes(number, *length));
+        } else {
+            assert_eq!(status, Status::Unreadable, "{us} us: {number}");
+            unreadable += 1;
+        }
+    }
+    card.stage.engine.pass(Duration::from_micros(200));
+    let frames: Vec<_> = std::iter::from_fn(|| kept.lock().take_frame()).collect();
+    let frames: Vec<_> = frames.into_iter().map(|frame| frame.bytes).collect();
+    assert!(whole(&frames) == expected, "{us} us");
+    card.follow();
+    unreadable
+}
+
+/// A frame is asked for while the one in front of it is fetched, and cannot be read: that frame leaves,
+/// and what comes behind does, too.
 #[test]
 fn a_frame_leaves_in_front_of_one_whose_memory_is_gone() {
-    for (powered, checksum) in [
-        (Sim::timed("default"), Checksum::None),
-        (Sim::timed("default"), Checksum::Full),
-        (Sim::start(), Checksum::None),
-        (Sim::start(), Checksum::Full),
-    ] {
-        let mut card = Card::on(powered, CutThrough::Off, checksum, 1500);
-        let kept = card.stage.engine.machine().clone();
-        let mut lent = EndpointCard(&mut card.stage.nic);
-        let gone = lent.allocate(8192).expect("memory");
-        let region = card.eudp.register(&mut lent, &mut card.endpoint, &gone);
-        let gone_at = region.expect("a region").segment(0, 4000);
-        kept.lock().unmap(&gone);
-        let to = (card.peer, PEER_PORT);
-        let mut pieces = vec![gone_at; 5];
-        for number in [0, 2, 4] {
-            let sent = bytes(number, 1400);
-            let at = number as usize * 2048;
-            card.memory.write_bytes(at, &sent).expect("it fits");
-            pieces[number as usize] = card.region.segment(at as u32, 1400);
-        }
-        card.with(|endpoint, lent| {
-            for (number, piece) in (0..).zip(pieces) {
-                endpoint.queue(lent, to, &[piece], number)?;
+    for (board, length) in [(Board::default(), 4000), (slow(), 4000), (slow(), 1472)] {
+        for checksum in [Checksum::None, Checksum::Full] {
+            let timed = Sim::timed_on(board.clone(), Parameters::default(), 1);
+            for powered in [timed, Sim::of(board.clone())] {
+                let mut card = Card::on(powered, CutThrough::Off, checksum, 1500);
+                around_gone_memory(&mut card, length);
             }
-            endpoint.submit(lent).map_err(SendError::Card)
-        })
-        .expect("they are posted");
-        for cookie in 0..5 {
-            let status = if cookie % 2 == 0 {
-                assert!(data(&card.wire().bytes) == bytes(cookie, 1400), "{cookie}");
-                Status::Done
-            } else {
-                Status::Unreadable
-            };
-            assert_eq!(card.completion(), Completion::Sent { cookie, status });
         }
-        assert_eq!(card.stage.engine.receive_now(), None);
-        card.follow();
     }
+}
+
+/// Posts five datagrams, of which each second one has `length` bytes of memory that is gone.
+fn around_gone_memory(card: &mut Card, length: u32) {
+    let kept = card.stage.engine.machine().clone();
+    let mut lent = EndpointCard(&mut card.stage.nic);
+    let gone = lent.allocate(8192).expect("memory");
+    let region = card.eudp.register(&mut lent, &mut card.endpoint, &gone);
+    let gone_at = region.expect("a region").segment(0, length);
+    kept.lock().unmap(&gone);
+    let to = (card.peer, PEER_PORT);
+    let mut pieces = vec![gone_at; 5];
+    for number in [0, 2, 4] {
+        let sent = bytes(number, 1400);
+        let at = number as usize * 2048;
+        card.memory.write_bytes(at, &sent).expect("it fits");
+        pieces[number as usize] = card.region.segment(at as u32, 1400);
+    }
+    card.with(|endpoint, lent| {
+        for (number, piece) in (0..).zip(pieces) {
+            endpoint.queue(lent, to, &[piece], number)?;
+        }
+        endpoint.submit(lent).map_err(SendError::Card)
+    })
+    .expect("they are posted");
+    for cookie in 0..5 {
+        let status = if cookie % 2 == 0 {
+            assert!(data(&card.wire().bytes) == bytes(cookie, 1400), "{cookie}");
+            Status::Done
+        } else {
+            Status::Unreadable
+        };
+        assert_eq!(card.completion(), Completion::Sent { cookie, status });
+    }
+    assert_eq!(card.stage.engine.receive_now(), None);
+    card.follow();
 }
 
 /// A frame whose memory goes while it leaves is given up. What comes in its place is another

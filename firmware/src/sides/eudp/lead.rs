@@ -53,6 +53,12 @@ const BEFORE: u32 = 3500;
 /// Nanoseconds of the counter's microsecond, 86 cycles.
 const TICK: u32 = 977;
 
+/// Whether the card is in a slower bus than it could be: that takes about as long for a frame as the
+/// wire, or longer.
+pub fn is_bus_slow<B: Bus>(bus: &mut B) -> bool {
+    bus_of(bus) != 0
+}
+
 /// The bus that the card is in: bit 0 at 33 MHz, bit 1 at 32 bits.
 pub fn bus_of<B: Bus>(bus: &mut B) -> u32 {
     let pci = PciState::from_bits(bus.read(Register::PciState));

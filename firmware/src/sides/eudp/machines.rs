@@ -31,6 +31,9 @@ pub struct Work {
     pub is_prepared: bool,
     /// Whether the frame in SDMA is fetched in parts.
     pub is_cut: bool,
+    /// Whether the bus takes about as long for a frame as the wire, or longer: then the data of the
+    /// next frame is asked for when that is prepared.
+    pub is_bus_slow: bool,
     /// The watch over the frame that leaves.
     pub watch: Watch,
     /// Frames that the MAC has and that were not seen to leave.
@@ -57,6 +60,7 @@ impl Work {
         frames: Frames::NONE,
         is_prepared: false,
         is_cut: false,
+        is_bus_slow: false,
         watch: Watch::NONE,
         pending: 0,
         now: 0,

@@ -29,6 +29,7 @@ mod transitions;
 
 use super::frame::{LAST, SUMMED, TRANSFERS};
 use super::job::shape;
+use super::lead::is_bus_slow;
 use super::machines::Work;
 use super::pulls::Pulls;
 use super::queue::Queues;
@@ -306,6 +307,7 @@ impl Sender {
             return;
         }
         let opened = open & !self.open & ALL;
+        self.work.is_bus_slow = is_bus_slow(&mut io.bus);
         for endpoint in each(opened) {
             let shape = shape(&mut io.bus, endpoint);
             self.queues.empty(&mut io.bus, endpoint, shape);

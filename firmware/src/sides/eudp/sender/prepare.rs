@@ -5,7 +5,7 @@ use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
-use crate::sides::eudp::frame::{GATHERED, WHOLE};
+use crate::sides::eudp::frame::{AHEAD, GATHERED, WHOLE};
 use crate::sides::eudp::job::Next;
 use crate::sides::eudp::machines::Work;
 use crate::sides::eudp::queue::Here;
@@ -65,6 +65,9 @@ impl Sender {
                     };
                     frame.put_whole_headers(&headers, &mut rows.handle, io);
                     self.queues.take(next);
+                    if self.work.is_bus_slow {
+                        self.ask_ahead(io);
+                    }
                     return true;
                 }
                 // Where SDMA has a frame, it goes first.
@@ -96,6 +99,23 @@ impl Sender {
         }
         frame.fetch_ahead(io);
         false
+    }
+
+    /// Asks for the data of the frame that is prepared while SDMA has the one in front. In SRAM: on a
+    /// slow bus CPU B has time.
+    #[inline(never)]
+    fn ask_ahead<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        let Work {
+            frames,
+            is_prepared,
+            is_cut,
+            ..
+        } = &mut self.work;
+        let frame = frames.next();
+        // As in `prepare_more`.
+        if *is_prepared && !*is_cut && !frame.has(AHEAD) {
+            frame.fetch_ahead(io);
+        }
     }
 
     /// Takes a descriptor of several pieces, or one that is refused; `idle` as in
