@@ -10,6 +10,7 @@ use spine_linker::load::{EndpointConfig, EndpointCounts, handlers_of};
 use tigon_bench::functions::{self, Run};
 use tigon_bench::spine::messages::{self, way};
 use tigon2_chip::Cpu;
+use tigon2_sim::timing::Parameters;
 
 pub const SIZES: RingSizes = RingSizes {
     slots: 8,
@@ -460,7 +461,7 @@ fn a_messages_way_is_listed() {
 /// Figures of docs/spine.md, in the card's time.
 #[test]
 fn messages_take_what_the_page_says() {
-    let measured = messages::measure(kit()).expect("they come through");
+    let measured = messages::measure(kit(), &Parameters::default()).expect("they come through");
     println!("{measured:?}");
     let [of_four, of_eight] = measured.to_handler_in_turn;
     let most = page::measured("doorbell to handler, at most");

@@ -2,9 +2,10 @@
 //! load.
 
 use crate::card::kit;
+use crate::page::figures;
 use integration_tests::engine::tools;
 use tigon_bench::spine::router::Pace;
-use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, router};
+use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, profiles, router};
 
 /// `cargo xtask extension cut`, for one frame of each kind.
 #[test]
@@ -111,4 +112,20 @@ fn extensions_cost_what_the_page_says() {
     assert!(rate("8") >= 0.99 * one, "{} of {one}", rate("8"));
     let [least, most] = costs.watchdog;
     assert!(least >= 10.0 && most <= 30.0, "{least} to {most} us");
+}
+
+/// `cargo xtask bench --spine`: the main figures under each timing profile.
+#[test]
+fn the_page_has_the_figures_of_each_profile() {
+    let rows = profiles::measure(kit()).unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let is = row.figures();
+        let shown = figures(&row.profile);
+        assert_eq!(shown.len(), is.len(), "{row:?}");
+        for (shown, is) in shown.iter().zip(is) {
+            // The page was made by one compiler's firmware.
+            assert!((shown - is).abs() <= 0.05 * is, "{shown}: {row:?}");
+        }
+    }
 }

@@ -9,16 +9,18 @@
 //! | peers | packets through the router to the other card on the bus |
 //! | videos | pixels into a frame buffer on the bus, with each timing profile |
 //! | watchdog | how long a run lasts that does not end |
+//! | profiles | the main figures under each timing profile; not for a quick look |
 
 use super::account::{self, Share};
 use super::card::{Kit, SpineCard};
 use super::exchange::{self, Exchanged};
-use super::frames::{Kind, WANTED, plain};
-use super::guarded::{Guarded, ROUTES, guarded};
+use super::frames::{WANTED, plain};
+use super::guarded::{Guarded, guarded};
+use super::handled::{self, Handled, SUBJECTS};
 use super::messages::{self, Messages};
 use super::peers::{self, Forwarded};
+use super::profiles::{self, Row};
 use super::routed;
-use super::router;
 use super::stores::pc;
 use super::video::streams::{self, Streams};
 use crate::simulated::page::Page;
@@ -28,7 +30,6 @@ use clap::ValueEnum;
 use comfy_table::Table;
 use serde::Serialize;
 use spine_linker::load::Guard;
-use spine_linker::routes;
 use testbed::conditions::Conditions;
 use testbed::firmware::{self, FirmwareOptions, Variant};
 use testbed::interrupt;
@@ -37,7 +38,6 @@ use tigon_firmware::memory::shared::SPINE_RUNNING;
 use tigon2_model::Board;
 use tigon2_sim::Machine;
 use tigon2_sim::timing::Parameters;
-use tigon2_sim::timing::counts::Activity;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment};
 use tigon2_sim::workload::testbench::Setup;
 
@@ -53,9 +53,7 @@ pub(super) const WATCHDOG: u32 = 10;
 /// Cycles within which a frame reaches its handler, and a run is over.
 const PATIENCE: u32 = 4_000_000;
 /// Cycles within which all is done that a frame needs.
-const FRAME: u64 = 20_000;
-/// The extension that has a handler for each kind of effect.
-pub(super) const EFFECTS: &str = "tests/extensions/effects";
+pub(super) const FRAME: u64 = 20_000;
 
 /// An experiment with both variants.
 #[derive(Clone, Debug, Serialize)]
@@ -78,17 +76,6 @@ impl Plain {
             _ => 1.0 - self.spine / self.parallel,
         }
     }
-}
-
-/// What a frame for a handler costs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Handled {
-    /// What the handler asks for.
-    pub handler: String,
-    /// Cycles from the way in to where the run is over.
-    pub run: u64,
-    /// Cycles from the way in to where CPU A has done with the frame.
-    pub frame: u64,
 }
 
 /// All of it.
@@ -116,6 +103,8 @@ pub struct Costs {
     pub account: Vec<Share>,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
     pub watchdog: [f64; 2],
+    /// Under each timing profile; none for a quick look.
+    pub profiles: Vec<Row>,
 }
 
 /// Measures, prints the tables and writes `target/reports/bench-spine.json`. `quick`: fewer sizes
@@ -129,6 +118,9 @@ pub fn run(quick: bool) -> Result<()> {
     page.title("SPINE: what extensions cost, in the card's time");
     for (title, table) in costs.tables() {
         page.table(title, &table);
+    }
+    if !quick {
+        page.table("under each profile", &profiles::table(&costs.profiles));
     }
     let [least, most] = costs.watchdog;
     page.sentences(&[format!(
@@ -162,15 +154,20 @@ pub fn measure(quick: bool) -> Result<Costs> {
     Ok(Costs {
         plain: plain_experiments(&kit, &parallel, sizes, duration)?,
         guarded: guarded(&kit, sizes, duration)?,
-        handled: handled(&kit)?,
+        handled: handled::measure(&kit, &parameters()?, &SUBJECTS)?,
         peers: peers::measure(&kit, &parameters()?)?,
         by_ring: peers::measure_by_ring(&kit, &parameters()?)?,
         routed: routed::measure(&kit, &parameters()?, ROUTED_NS)?,
         exchanged: exchange::measure(&kit, &parameters()?)?,
-        messages: messages::measure(&kit)?,
+        messages: messages::measure(&kit, &parameters()?)?,
         video: streams::measure(&kit, quick)?,
         account: streams::account(&kit, 20_000_000)?,
-        watchdog: watchdog(&kit, if quick { 40 } else { 400 })?,
+        watchdog: watchdog(&kit, &parameters()?, if quick { 40 } else { 400 })?,
+        profiles: if quick {
+            Vec::new()
+        } else {
+            profiles::measure(&kit)?
+        },
     })
 }
 
@@ -226,78 +223,9 @@ pub(super) fn parameters() -> Result<Parameters> {
     Parameters::from_toml(&board_file()?, PROFILE).context("the board file")
 }
 
-fn handled(kit: &Kit) -> Result<Vec<Handled>> {
-    let typed = Kind::Typed(0);
-    let echo = "firmware/spine/extensions/echo";
-    let datagram = Kind::Datagram(9);
-    let subjects: [(&str, &str, u8, Kind, usize); 11] = [
-        ("empty", "tests/extensions/empty", 0, typed, 60),
-        ("nothing, among 8 handlers", EFFECTS, 0, typed, 60),
-        ("1 count", EFFECTS, 1, typed, 60),
-        ("8 counts", EFFECTS, 2, typed, 60),
-        ("transmit, 60 bytes", EFFECTS, 3, typed, 60),
-        ("transmit, 1514 bytes", EFFECTS, 3, typed, 1514),
-        ("1 patch and transmit", EFFECTS, 4, typed, 60),
-        ("8 patches and transmit", EFFECTS, 5, typed, 60),
-        ("leave it to the host", EFFECTS, 6, typed, 60),
-        ("echo: answer a ping", echo, 0, Kind::Ping, 60),
-        ("router: forward a packet", router::FOLDER, 0, datagram, 60),
-    ];
-    let waiting = kit.function("wait_for_next")?;
-    let mut rows = Vec::new();
-    for (name, folder, handler, kind, bytes) in subjects {
-        interrupt::check()?;
-        let mut card = SpineCard::start(kit, Some(parameters()?))?;
-        let container = kit.container(folder.as_ref())?;
-        let policy = kit.policy(255, 0)?;
-        let (domain, _) = card.load(kit, &container, &policy)?;
-        if folder == router::FOLDER {
-            let table = routes::table(&router::routes(ROUTES, 0)?)?;
-            routes::replace(&mut card.loader, &mut card.window, domain, &table)?;
-        }
-        card.guards(&[Guard::any(domain, handler)])?;
-        let enter = kit.symbol("spine_enter")?;
-        let (mut run, mut frame) = (Vec::new(), Vec::new());
-        for number in 0..9 {
-            let question = kind.frame(card.nic.station(), number, bytes);
-            let machine = &mut card.machine.lock();
-            machine.run(FRAME);
-            machine.send_frame(0, question);
-            let begins = until(machine, |machine| pc(machine) == enter)?;
-            let over = until(machine, |machine| {
-                machine.word(SPINE_RUNNING.address()) == 0
-            })?;
-            let before = idle_cycles(machine);
-            let mut waits = 0;
-            for _ in over..begins + FRAME {
-                machine.run(1);
-                waits += u64::from(waiting.contains(&pc(machine)));
-            }
-            run.push(over - begins);
-            frame.push(FRAME - (idle_cycles(machine) - before) - waits);
-        }
-        run.sort_unstable();
-        frame.sort_unstable();
-        rows.push(Handled {
-            handler: name.to_owned(),
-            run: run[run.len() / 2],
-            frame: frame[frame.len() / 2],
-        });
-    }
-    Ok(rows)
-}
-
-/// Cycles in which CPU A has idled.
-fn idle_cycles(machine: &Machine) -> u64 {
-    let timed = machine.timing();
-    timed.map_or(0, |timed| {
-        timed.pipelines[0].counts.tally(Activity::Idle).total()
-    })
-}
-
 /// Microseconds that runs without end last, least and most.
-fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
-    let mut card = SpineCard::start(kit, Some(parameters()?))?;
+pub(super) fn watchdog(kit: &Kit, parameters: &Parameters, runs: u32) -> Result<[f64; 2]> {
+    let mut card = SpineCard::start(kit, Some(parameters.clone()))?;
     let container = kit.container("tests/extensions/infinite".as_ref())?;
     let policy = kit.policy(WATCHDOG, 0)?;
     let (domain, _) = card.load(kit, &container, &policy)?;
@@ -353,18 +281,10 @@ impl Costs {
                 format!("{:.1}", row.cycles),
             ]);
         }
-        let mut handled = framed(&["handler", "cycles of the run", "of the frame"]);
-        for row in &self.handled {
-            handled.add_row([
-                row.handler.clone(),
-                row.run.to_string(),
-                row.frame.to_string(),
-            ]);
-        }
         [
             ("without extensions", plain),
             ("received datagrams past guards", guarded),
-            ("a frame to a handler", handled),
+            ("a frame to a handler", handled::table(&self.handled)),
             ("messages of applications", self.messages.table()),
             ("from card to card", peers::table(&self.peers)),
             (

@@ -1,8 +1,9 @@
 //! Datagrams at the wire's rate into the host, past guards or into handlers.
 
 use super::card::Kit;
-use super::cost::{CLOCK, EFFECTS, WATCHDOG, setup};
+use super::cost::{CLOCK, WATCHDOG, setup};
 use super::frames::WANTED;
+use super::handled::EFFECTS;
 use super::loaded::Loaded;
 use super::router;
 use anyhow::Result;

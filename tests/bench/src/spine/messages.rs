@@ -12,7 +12,7 @@
 pub mod way;
 
 use super::card::{Kit, SpineCard};
-use super::cost::{CLOCK, parameters, until};
+use super::cost::{CLOCK, until};
 use super::stores::pc;
 use crate::simulated::tables::{at_most, framed};
 use anyhow::{Context, Result, ensure};
@@ -22,6 +22,7 @@ use host_interface::spine::rings::{ENDPOINTS, HeaderWord, from_card};
 use serde::Serialize;
 use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes};
 use std::path::Path;
+use tigon2_sim::timing::Parameters;
 
 /// The extension that answers messages.
 pub(super) const MESSAGES: &str = "tests/extensions/messages";
@@ -111,8 +112,8 @@ struct Ends {
 }
 
 impl Ends {
-    fn open(kit: &Kit, count: u32) -> Result<Ends> {
-        let mut card = SpineCard::start(kit, Some(parameters()?))?;
+    fn open(kit: &Kit, parameters: &Parameters, count: u32) -> Result<Ends> {
+        let mut card = SpineCard::start(kit, Some(parameters.clone()))?;
         let (domain, _) = card.load(
             kit,
             &kit.container(Path::new(MESSAGES))?,
@@ -224,7 +225,7 @@ pub(super) fn one_at_a_time(
 ///
 /// # Errors
 /// If a message does not come through.
-pub fn measure(kit: &Kit) -> Result<Messages> {
+pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Messages> {
     let turns = |ends: &mut Ends| {
         one_at_a_time(PHASES, |turn| {
             // Where the watchdog's looks fall is not the same each time.
@@ -233,13 +234,13 @@ pub fn measure(kit: &Kit) -> Result<Messages> {
             ends.once(number)
         })
     };
-    let mut ends = Ends::open(kit, 1)?;
+    let mut ends = Ends::open(kit, parameters, 1)?;
     let [to_handler, to_handler_at_most, there_and_back] = turns(&mut ends)?;
-    let [of_four, ..] = turns(&mut Ends::open(kit, 4)?)?;
-    let [of_eight, ..] = turns(&mut Ends::open(kit, 8)?)?;
+    let [of_four, ..] = turns(&mut Ends::open(kit, parameters, 4)?)?;
+    let [of_eight, ..] = turns(&mut Ends::open(kit, parameters, 8)?)?;
     let one_way = ends.rate(CONSUMES)?;
-    let answered = Ends::open(kit, 1)?.rate(ANSWERS)?;
-    let one_way_of_all = Ends::open(kit, ENDPOINTS)?.rate(CONSUMES)?;
+    let answered = Ends::open(kit, parameters, 1)?.rate(ANSWERS)?;
+    let one_way_of_all = Ends::open(kit, parameters, ENDPOINTS)?.rate(CONSUMES)?;
     Ok(Messages {
         to_handler,
         to_handler_at_most,

@@ -9,6 +9,7 @@
 //!   frames    frames for handlers, and the host's own beside them
 //!   contained hostile handlers, and what the others lose
 //!   cost      what extensions cost, in the card's cycles
+//!   handled   what CPU A does for a frame to a handler
 //!   guarded   datagrams past guards, or into handlers
 //!   churn     loads and unloads at full wire load
 //!   cuts      every handler, and every init, cut off at each instruction of a run, under traffic
@@ -16,6 +17,7 @@
 //!   router    packets through the router, while its table is replaced
 //!   routed    where the cycles of a routed packet go
 //!   peers     packets through the router to the other card on the bus
+//!   profiles  the main figures under each timing profile
 //!   traffic   the host's frames beside those for handlers
 //!   stores    what CPU A stores in a run, and where it may
 //!   trials    the commands of these
@@ -43,12 +45,14 @@ pub mod explored;
 pub mod flow;
 pub mod frames;
 pub mod guarded;
+pub mod handled;
 pub mod list;
 mod loaded;
 pub mod made;
 pub mod messages;
 pub mod new;
 pub mod peers;
+pub mod profiles;
 pub mod routed;
 pub mod router;
 pub mod running;

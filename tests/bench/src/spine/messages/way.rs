@@ -3,6 +3,7 @@
 use super::Ends;
 use crate::functions::{EXTENSION, LOOK_NS, Looks, Run, listing};
 use crate::spine::card::Kit;
+use crate::spine::cost::parameters;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use testbed::paths;
@@ -41,7 +42,7 @@ impl Way {
 /// # Errors
 /// If the card does not start, or the message is not answered.
 pub fn record(kit: &Kit) -> Result<Way> {
-    let mut ends = Ends::open(kit, 1)?;
+    let mut ends = Ends::open(kit, &parameters()?, 1)?;
     // The first one finds nothing where it will be.
     ends.once(0)?;
     let machine = ends.card.machine.clone();
