@@ -10,7 +10,8 @@ pub mod streams;
 
 use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
-use host_driver::DmaMemory;
+use host_driver::nic::Coalescing;
+use host_driver::{Config, DmaMemory};
 use host_interface::spine::{DomainCount, domain_count};
 use spine_linker::endpoint::{Endpoint, RingSizes};
 use spine_linker::load::Guard;
@@ -95,7 +96,16 @@ impl Stage {
     pub fn start(kit: &Kit, screen: Screen, parameters: &Parameters) -> Result<Stage> {
         let machine = Machine::timed(Board::default(), parameters.clone(), 1);
         let fabric = Fabric::with_bus([machine], &[], Some(Bus::default()));
-        let mut card = SpineCard::start_on(kit, &fabric.card(0))?;
+        // Statistics would be a DMA and an interrupt each second.
+        let coalescing = Coalescing {
+            statistics_ticks: 0,
+            ..Coalescing::default()
+        };
+        let config = Config {
+            coalescing,
+            ..Config::default()
+        };
+        let mut card = SpineCard::start_with(kit, &fabric.card(0), config)?;
         let bytes = screen.bytes().next_multiple_of(4096) as usize;
         let pixels = fabric.frame_buffer(0, bytes, &[0])?;
         let container = kit.container(Path::new(FOLDER))?;
