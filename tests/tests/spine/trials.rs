@@ -4,6 +4,7 @@
 use crate::card::kit;
 use crate::page::figures;
 use integration_tests::engine::tools;
+use testbed::paths;
 use tigon_bench::spine::router::Pace;
 use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, profiles, router};
 
@@ -99,7 +100,11 @@ fn extensions_cost_what_the_page_says() {
     };
     assert!(run("empty") <= 60, "{}", run("empty"));
     assert_eq!(run("empty"), run("nothing, among 8 handlers"));
+    assert!((40..=60).contains(&run("empty, in SRAM")));
     assert!(run("1 count") < run("8 counts"));
+    // With the next hop.
+    assert!(costs.lookup <= 120.0, "{}", costs.lookup);
+    assert!((costs.lookup - lookup_of_the_page()).abs() < 3.0);
     let rate = |guards: &str| {
         let of_size = |row: &&guarded::Guarded| row.guards == guards && row.datagram == 18;
         let row = costs.guarded.iter().find(of_size);
@@ -112,6 +117,17 @@ fn extensions_cost_what_the_page_says() {
     assert!(rate("8") >= 0.99 * one, "{} of {one}", rate("8"));
     let [least, most] = costs.watchdog;
     assert!(least >= 10.0 && most <= 30.0, "{least} to {most} us");
+}
+
+/// Cycles of a lookup in the router's table.
+fn lookup_of_the_page() -> f64 {
+    let page = std::fs::read_to_string(paths::root().join("docs/spine.md")).expect("the page");
+    let row = page
+        .lines()
+        .find(|line| line.starts_with("| a lookup in them |"));
+    let cell = row.and_then(|row| row.split('|').nth(3)).expect("the row");
+    let cycles = cell.split_whitespace().next().expect("a figure");
+    cycles.parse().expect("a number")
 }
 
 /// `cargo xtask bench --spine`: the main figures under each timing profile.

@@ -15,8 +15,9 @@ use super::account::{self, Share};
 use super::card::{Kit, SpineCard};
 use super::exchange::{self, Exchanged};
 use super::frames::{WANTED, plain};
-use super::guarded::{Guarded, guarded};
+use super::guarded::{Guarded, ROUTES, guarded};
 use super::handled::{self, Handled, SUBJECTS};
+use super::lookups;
 use super::messages::{self, Messages};
 use super::peers::{self, Forwarded};
 use super::profiles::{self, Row};
@@ -103,6 +104,8 @@ pub struct Costs {
     pub account: Vec<Share>,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
     pub watchdog: [f64; 2],
+    /// Cycles of a lookup in the router's table.
+    pub lookup: f64,
     /// Under each timing profile; none for a quick look.
     pub profiles: Vec<Row>,
 }
@@ -123,9 +126,15 @@ pub fn run(quick: bool) -> Result<()> {
         page.table("under each profile", &profiles::table(&costs.profiles));
     }
     let [least, most] = costs.watchdog;
-    page.sentences(&[format!(
-        "A run without end with a watchdog of {WATCHDOG} us is over after {least:.1} to {most:.1} us."
-    )]);
+    page.sentences(&[
+        format!(
+            "A run without end with a watchdog of {WATCHDOG} us is over after {least:.1} to {most:.1} us."
+        ),
+        format!(
+            "A lookup in the router's table of {ROUTES} routes takes {:.0} cycles.",
+            costs.lookup
+        ),
+    ]);
     page.write("bench-spine", std::slice::from_ref(&costs))
 }
 
@@ -163,6 +172,7 @@ pub fn measure(quick: bool) -> Result<Costs> {
         video: streams::measure(&kit, quick)?,
         account: streams::account(&kit, 20_000_000)?,
         watchdog: watchdog(&kit, &parameters()?, if quick { 40 } else { 400 })?,
+        lookup: lookups::measure(&kit, &parameters()?)?,
         profiles: if quick {
             Vec::new()
         } else {

@@ -10,6 +10,7 @@
 //!   contained hostile handlers, and what the others lose
 //!   cost      what extensions cost, in the card's cycles
 //!   handled   what CPU A does for a frame to a handler
+//!   lookups   what a lookup in the router's table costs
 //!   guarded   datagrams past guards, or into handlers
 //!   churn     loads and unloads at full wire load
 //!   cuts      every handler, and every init, cut off at each instruction of a run, under traffic
@@ -48,6 +49,7 @@ pub mod guarded;
 pub mod handled;
 pub mod list;
 mod loaded;
+pub mod lookups;
 pub mod made;
 pub mod messages;
 pub mod new;
