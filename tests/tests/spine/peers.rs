@@ -350,6 +350,13 @@ fn the_account_of_a_packet_is_what_the_page_says() {
             assert!(near, "{}: {measured:.0}, {said}", part.text());
         }
     }
+    let [same_port, _, built_in] = accounts;
+    assert!(built_in.cycles() < same_port.cycles());
+    let part = |account: &routed::Account, wanted| {
+        let of_part = account.parts.iter().find(|(part, _)| *part == wanted);
+        of_part.map_or(0.0, |(_, cycles)| *cycles)
+    };
+    assert!(part(&built_in, Part::Calls) + part(&built_in, Part::HandOver) < 1.0);
 }
 
 /// For who looks for the rate: `PEER_RATES="60 100000 200000"`.

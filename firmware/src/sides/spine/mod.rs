@@ -24,6 +24,7 @@
 //! | --- | --- |
 //! | this one | the state of CPU A, and frames |
 //! | [`run`](mod@run) | a run of a handler |
+//! | `builtin` | the router compiled in, to compare: not in a build that anybody uses |
 //! | [`effects`] | what a run asks for |
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
@@ -41,6 +42,8 @@
 //! | [`watch`] | the watchdog, by CPU B |
 
 mod access;
+#[cfg(feature = "builtin")]
+mod builtin;
 pub mod effects;
 pub mod endpoint;
 pub mod enter;
@@ -355,6 +358,10 @@ fn hand_over<B: Dispatch>(
         return Fate::Host;
     };
     let length = frame.length - frame::CRC;
+    #[cfg(feature = "builtin")]
+    if to & 0xFF < HANDLERS {
+        return builtin::route(runtime, io, at, length);
+    }
     // A message, or a frame for a domain with a lease.
     let is_beside = to & 0xFF >= HANDLERS;
     if is_beside && let Some(fate) = transfer::begin(runtime, io, length, at, to) {

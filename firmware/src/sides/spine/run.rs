@@ -56,7 +56,10 @@ const _: () = assert!(DOMAINS.is_power_of_two() && HANDLERS.is_power_of_two());
 
 /// Runs the handler in bits 7:0 of the domain in bits 15:8, with a frame, or with a message if
 /// [`OF_MESSAGE`] is set, and carries out what it asks for.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[cfg_attr(
+    all(target_arch = "mips", not(feature = "builtin")),
+    unsafe(link_section = ".scratch_a.system")
+)]
 #[inline(never)]
 pub fn run<B: Dispatch>(
     runtime: &mut Runtime,

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use testbed::extensions::{compiler, development_signer};
-use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, Variant};
 use testbed::paths;
 use testbed::setup::{self, Need};
 use tigon2_model::Board;
@@ -52,9 +52,21 @@ impl Kit {
     /// # Errors
     /// If it does not build.
     pub fn build() -> Result<Kit> {
+        Kit::of(firmware::build)
+    }
+
+    /// The same with the router compiled into it, to be compared with the extension.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_with_router() -> Result<Kit> {
+        Kit::of(firmware::build_with_router)
+    }
+
+    fn of(build: impl FnOnce(FirmwareOptions) -> Result<FirmwareArtifacts>) -> Result<Kit> {
         setup::ensure(&[Need::Firmware])?;
         let variant = Variant::from_str("spine", false).map_err(|error| anyhow!(error))?;
-        let built = firmware::build(FirmwareOptions {
+        let built = build(FirmwareOptions {
             variant,
             placement: Placement::Scratch,
             quiet: true,

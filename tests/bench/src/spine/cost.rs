@@ -95,7 +95,7 @@ pub struct Costs {
     /// The same by a ring in host memory.
     pub by_ring: Vec<Forwarded>,
     /// CPU A's cycles for a packet of the router.
-    pub routed: [routed::Account; 2],
+    pub routed: [routed::Account; 3],
     /// Messages from card to card.
     pub exchanged: Exchanged,
     /// Into a frame buffer.

@@ -70,13 +70,13 @@ fn row(kit: &Kit, profile: &str) -> Result<Row> {
         let rates = peers.iter().filter(|row| row.bytes == bytes);
         rates.map(|row| row.rate).fold(0.0, f64::max)
     };
-    let [back, _] = routed::measure(kit, &parameters, ROUTED_NS)?;
+    let same_port = routed::same_port(kit, &parameters, ROUTED_NS)?;
     let messages = messages::measure(kit, &parameters)?;
     let [_, watchdog_us] = watchdog(kit, &parameters, RUNS)?;
     Ok(Row {
         profile: profile.to_owned(),
         runs: [handled[0].run, handled[1].run],
-        same_port: back.rate,
+        same_port: same_port.rate,
         to_peer: [fastest(alone.bytes), fastest(1514)],
         alone_us: alone.latency_us[0],
         message_us: [messages.to_handler, messages.there_and_back],

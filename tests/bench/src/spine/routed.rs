@@ -8,8 +8,9 @@ use super::peers::Pair;
 use super::router;
 use crate::functions::EXTENSION;
 use crate::simulated::tables::framed;
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use comfy_table::Table;
+use host_interface::spine::BlockWord;
 use serde::Serialize;
 use spine_linker::routes;
 use tigon2_model::is_flow_control;
@@ -17,8 +18,8 @@ use tigon2_sim::timing::Parameters;
 
 /// Bytes of a packet's frame without CRC.
 const BYTES: usize = 60;
-/// Nanoseconds between two packets: more than either way takes.
-const PERIOD_NS: u64 = 11_000;
+/// Nanoseconds between two packets: more of them than any way takes.
+const PERIOD_NS: u64 = 9_000;
 /// How long before it is due a packet is given to the simulator, and until the account begins.
 const AHEAD_NS: u64 = 100_000;
 const BEGIN_NS: u64 = 1_000_000;
@@ -70,7 +71,7 @@ impl Part {
     /// That of a function of the firmware.
     fn of(function: &str) -> Part {
         let is_of = |names: &[&str]| names.iter().any(|name| function.contains(name));
-        if function == EXTENSION {
+        if function == EXTENSION || is_of(&["spine::builtin::"]) {
             Part::Handler
         } else if is_of(&["start::spine::"]) {
             Part::Calls
@@ -120,18 +121,47 @@ impl Account {
     }
 }
 
-/// Out of the same port, and to the other card.
+/// Out of the same port, to the other card, and out of the same port by the router that is compiled
+/// into the firmware.
 ///
 /// # Errors
 /// What the driver or a wall says.
-pub fn measure(kit: &Kit, parameters: &Parameters, nanoseconds: u64) -> Result<[Account; 2]> {
-    let mut card = SpineCard::start(kit, Some(parameters.clone()))?;
-    let table = routes::table(&router::routes(ROUTES, 0)?)?;
-    router::load(kit, &mut card, &table)?;
-    let back = account(kit, &[&card], nanoseconds)?;
+pub fn measure(kit: &Kit, parameters: &Parameters, nanoseconds: u64) -> Result<[Account; 3]> {
     let pair = Pair::start(kit, ROUTES, parameters)?;
     let [one, other] = &pair.cards;
-    Ok([back, account(kit, &[one, other], nanoseconds)?])
+    Ok([
+        same_port(kit, parameters, nanoseconds)?,
+        account(kit, &[one, other], nanoseconds)?,
+        built_in(parameters, nanoseconds)?,
+    ])
+}
+
+/// Out of the same port.
+///
+/// # Errors
+/// As [`measure`].
+pub fn same_port(kit: &Kit, parameters: &Parameters, nanoseconds: u64) -> Result<Account> {
+    let mut card = SpineCard::start(kit, Some(parameters.clone()))?;
+    load(kit, &mut card)?;
+    account(kit, &[&card], nanoseconds)
+}
+
+fn load(kit: &Kit, card: &mut SpineCard) -> Result<u32> {
+    let table = routes::table(&router::routes(ROUTES, 0)?)?;
+    router::load(kit, card, &table)
+}
+
+/// Without an extension: that has the table, and the guard is its own, but it gets no frame.
+fn built_in(parameters: &Parameters, nanoseconds: u64) -> Result<Account> {
+    let kit = Kit::build_with_router()?;
+    let mut card = SpineCard::start(&kit, Some(parameters.clone()))?;
+    let domain = load(&kit, &mut card)?;
+    let region = card.region(domain, &kit.container(router::FOLDER.as_ref())?)?;
+    let routes = card.window.block() + BlockWord::Argument as u32;
+    card.machine.lock().set_word(routes, region.start);
+    let account = account(&kit, &[&card], nanoseconds)?;
+    ensure!(card.counts(domain)[0] == 0, "the extension has run");
+    Ok(account)
 }
 
 /// The account of the first of these cards; packets leave by the last one.
@@ -172,20 +202,23 @@ fn account(kit: &Kit, cards: &[&SpineCard], nanoseconds: u64) -> Result<Account>
     Ok(Account::new(samples.shares(packets), packets, nanoseconds))
 }
 
-/// Both accounts side by side.
-pub fn table([back, peer]: &[Account; 2]) -> Table {
-    let mut table = framed(&["cycles of CPU A for a packet", "same port", "to the peer"]);
-    for ((part, back), (_, peer)) in back.parts.iter().zip(&peer.parts) {
-        table.add_row([
-            part.text().to_owned(),
-            format!("{back:.0}"),
-            format!("{peer:.0}"),
-        ]);
-    }
-    table.add_row([
-        "all".to_owned(),
-        format!("{:.0}", back.cycles()),
-        format!("{:.0}", peer.cycles()),
+/// The accounts side by side.
+pub fn table(accounts: &[Account; 3]) -> Table {
+    let mut table = framed(&[
+        "cycles of CPU A for a packet",
+        "same port",
+        "to the peer",
+        "same port, compiled in",
     ]);
+    for (n, part) in Part::ALL.iter().enumerate() {
+        let cycles = accounts
+            .each_ref()
+            .map(|account| format!("{:.0}", account.parts[n].1));
+        table.add_row(std::iter::once(part.text().to_owned()).chain(cycles));
+    }
+    let all = accounts
+        .each_ref()
+        .map(|account| format!("{:.0}", account.cycles()));
+    table.add_row(std::iter::once("all".to_owned()).chain(all));
     table
 }

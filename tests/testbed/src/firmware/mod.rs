@@ -121,6 +121,20 @@ pub fn build_with_room(options: FirmwareOptions, bytes: u32) -> Result<FirmwareA
     build_in(&folder, options, settings)
 }
 
+/// The same of `spine` in a folder of its own, with the router compiled in, to be compared with the
+/// extension.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_router(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
+    let folder = paths::target().join("firmware-builtin");
+    let settings = Settings {
+        feature: Some("builtin"),
+        ..Settings::default()
+    };
+    build_in(&folder, options, settings)
+}
+
 /// What a build takes from the caller instead of from the user's environment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings<'a> {
@@ -128,6 +142,8 @@ struct Settings<'a> {
     messages: Option<&'a str>,
     /// Bytes of SRAM for handlers that are loaded later.
     room: Option<u32>,
+    /// A feature beside that of the binary.
+    feature: Option<&'static str>,
 }
 
 fn build_in(
@@ -243,6 +259,9 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
         .env(choice::PLACEMENT, placement.name())
         // The unstable options above, on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1");
+    if let Some(feature) = settings.feature {
+        cargo.args(["--features", feature]);
+    }
     if let Some(bytes) = settings.room {
         cargo.env(ROOM, bytes.to_string());
     }

@@ -62,7 +62,7 @@ fn route(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
 }
 
 /// Words of a frame up to the end of an IPv4 header without options.
-const HEADERS: usize = 9;
+pub const HEADERS: usize = 9;
 
 #[inline(always)]
 fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
@@ -81,7 +81,7 @@ fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
 /// looked at before anything is decided: most packets are, and a branch costs more than a
 /// comparison.
 #[inline(always)]
-fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
+pub fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
     let [.., third, fourth, fifth, sixth, seventh, eighth] = *words;
     // EtherType, version and length of the header.
     let kind = third >> 8 == u32::from(IPV4) << 8 | 0x45;
@@ -109,15 +109,15 @@ const fn is_forwarded(first: u32) -> bool {
     (first.wrapping_sub(1) < 223) & (first != 127)
 }
 
-/// Sends the frame on: to the next hop, from the address that it came to, with one hop less.
+/// The words of a frame that go on changed: the first three, and three from the sixth on. It goes to the
+/// next hop, from the address that it came to, with one hop less.
 #[inline(always)]
-fn send(context: &Context, words: &[u32; HEADERS], (high, low): (u32, u32)) -> Result<(), Full> {
-    let source = [
+pub const fn changed(words: &[u32; HEADERS], (high, low): (u32, u32)) -> [[u32; 3]; 2] {
+    let stations = [
         high,
         low & 0xFFFF_0000 | words[0] >> 16,
         words[0] << 16 | words[1] >> 16,
     ];
-    context.patch_three(0, source)?;
     // The lifetime is the high byte of a halfword of the sum (RFC 1624).
     let sum = (words[6] >> 16) + 0x100;
     let sum = (sum + (sum >> 16)) << 16;
@@ -126,7 +126,16 @@ fn send(context: &Context, words: &[u32; HEADERS], (high, low): (u32, u32)) -> R
         sum | words[6] & 0xFFFF,
         words[7],
     ];
+    [stations, header]
+}
+
+/// Sends the frame on.
+#[inline(always)]
+fn send(context: &Context, words: &[u32; HEADERS], hop: (u32, u32)) -> Result<(), Full> {
+    let [stations, header] = changed(words, hop);
+    context.patch_three(0, stations)?;
     context.patch_three(5, header)?;
+    let (_, low) = hop;
     if low & BY_PEER == 0 {
         context.transmit()
     } else {
@@ -145,11 +154,17 @@ fn word(index: u32) -> u32 {
 /// a route.
 #[inline(always)]
 pub fn next_hop(address: u32) -> Option<(u32, u32)> {
+    next_hop_in(address, word)
+}
+
+/// The same, with the region's words from elsewhere.
+#[inline(always)]
+pub fn next_hop_in(address: u32, mut word: impl FnMut(u32) -> u32) -> Option<(u32, u32)> {
     let table = word(0);
     if table == 0 {
         return None;
     }
-    let hop = lookup(table, address) & 0x3FF;
+    let hop = lookup(table, address, &mut word) & 0x3FF;
     if hop == 0 {
         return None;
     }
@@ -159,13 +174,13 @@ pub fn next_hop(address: u32) -> Option<(u32, u32)> {
 
 /// The second word of the longest route that fits; 0 for none.
 #[inline(always)]
-fn lookup(table: u32, address: u32) -> u32 {
+fn lookup(table: u32, address: u32, word: &mut impl FnMut(u32) -> u32) -> u32 {
     let mut node = word(table);
     loop {
         let follows = table.wrapping_add(node);
         let shift = node >> 27;
         if shift == 0 {
-            return fits(table, follows, address);
+            return fits(table, follows, address, word);
         }
         let child = address.wrapping_shl(node >> 22).wrapping_shr(shift);
         node = word(follows.wrapping_add(child));
@@ -174,7 +189,7 @@ fn lookup(table: u32, address: u32) -> u32 {
 
 /// The same of the route at `at` and those that are shorter.
 #[inline(always)]
-fn fits(table: u32, at: u32, address: u32) -> u32 {
+fn fits(table: u32, at: u32, address: u32, word: &mut impl FnMut(u32) -> u32) -> u32 {
     let differs = word(at) ^ address;
     let mut found = word(at.wrapping_add(1));
     loop {
