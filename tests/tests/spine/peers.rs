@@ -359,17 +359,19 @@ fn the_account_of_a_packet_is_what_the_page_says() {
     assert!(part(&built_in, Part::Calls) + part(&built_in, Part::HandOver) < 1.0);
 }
 
-/// For who looks for the rate: `PEER_RATES="60 100000 200000"`.
+/// For who looks for the rate: `PEER_RATES="60 100000 200000"`, for `PEER_MS` milliseconds each.
 #[test]
 #[ignore = "a look, not a test"]
 fn rates() {
     let words = std::env::var("PEER_RATES").unwrap_or_default();
     let mut words = words.split_whitespace();
     let bytes = words.next().map_or(60, |word| word.parse().expect("bytes"));
+    let time = std::env::var("PEER_MS").map_or(4, |time| time.parse().expect("milliseconds"));
     let mut pair = pair();
     for rate in words {
         let rate = rate.parse().expect("a rate");
-        println!("{:?}", pair.run(bytes, rate, 4_000_000).expect("packets"));
+        let through = pair.run(bytes, rate, time * 1_000_000);
+        println!("{:?}", through.expect("packets"));
         let words = [
             PeerWord::Sent,
             PeerWord::NoRoom,
