@@ -137,6 +137,13 @@ fn the_rows_of_videos_are_measured() {
         assert_eq!(row.host, [0; 3], "{row:?}");
         assert!(row.milliseconds != 20 || row.lost == 0, "{row:?}");
     }
+    let through_host = streams::through_host(kit()).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{through_host:?}");
+    assert!(through_host.pieces > 400 && through_host.accesses > 0.1);
+    assert!(
+        (through_host.bus_bytes - 2.1).abs() < 0.1,
+        "as docs/spine.md"
+    );
     let shares = streams::account(kit(), 2_000_000).unwrap_or_else(|error| panic!("{error:#}"));
     println!("{}", account::table(&shares));
     assert!(

@@ -23,7 +23,7 @@ use super::peers::{self, Forwarded};
 use super::profiles::{self, Row};
 use super::routed;
 use super::stores::pc;
-use super::video::streams::{self, Streams};
+use super::video::streams::{self, Streams, ThroughHost};
 use crate::simulated::page::Page;
 use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
@@ -100,6 +100,8 @@ pub struct Costs {
     pub exchanged: Exchanged,
     /// Into a frame buffer.
     pub video: Vec<Streams>,
+    /// The same through the host.
+    pub through_host: ThroughHost,
     /// CPU A's cycles for a piece of a video.
     pub account: Vec<Share>,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
@@ -133,6 +135,10 @@ pub fn run(quick: bool) -> Result<()> {
         format!(
             "A lookup in the router's table of {ROUTES} routes takes {:.0} cycles.",
             costs.lookup
+        ),
+        format!(
+            "Through the host a byte of a picture is {:.2} bytes on the bus, and a piece {:.1} accesses.",
+            costs.through_host.bus_bytes, costs.through_host.accesses
         ),
     ]);
     page.write("bench-spine", std::slice::from_ref(&costs))
@@ -170,6 +176,7 @@ pub fn measure(quick: bool) -> Result<Costs> {
         exchanged: exchange::measure(&kit, &parameters()?)?,
         messages: messages::measure(&kit, &parameters()?)?,
         video: streams::measure(&kit, quick)?,
+        through_host: streams::through_host(&kit)?,
         account: streams::account(&kit, 20_000_000)?,
         watchdog: watchdog(&kit, &parameters()?, if quick { 40 } else { 400 })?,
         lookup: lookups::measure(&kit, &parameters()?)?,

@@ -157,6 +157,61 @@ pub fn measure(kit: &Kit, quick: bool) -> Result<Vec<Streams>> {
     Ok(rows)
 }
 
+/// The paper's streams through the host, for comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ThroughHost {
+    /// Pieces that came.
+    pub pieces: u64,
+    /// The host's accesses to the card for a piece.
+    pub accesses: f64,
+    /// Bytes of its memory that the card touched for each byte of a picture.
+    pub memory_bytes: f64,
+    /// Bytes on the bus for each: these, and what the process copies to the frame buffer.
+    pub bus_bytes: f64,
+}
+
+/// Milliseconds for which they come.
+const THROUGH_HOST_MS: u64 = 20;
+
+/// Has the driver receive the paper's streams, whose pixels a process would copy.
+///
+/// # Errors
+/// What the driver says, or pieces that do not arrive.
+pub fn through_host(kit: &Kit) -> Result<ThroughHost> {
+    let (count, rate, size) = PAPER;
+    let mut stage = stage(kit, crate::spine::cost::PROFILE, size)?;
+    stage.card.guards(&[])?;
+    let before = stage.asked();
+    let end = stage.now() + THROUGH_HOST_MS * 1_000_000;
+    let mut server = Server::new(&stage, count, rate, size);
+    let mut pieces = 0;
+    // The last ones are still on their way then.
+    while stage.now() < end + 10 * LOOK {
+        server.go_on(&mut stage, end, LOOK);
+        loop {
+            let frames = stage.card.nic.receive_batch(64)?;
+            stage.card.nic.service()?;
+            if frames.is_empty() {
+                break;
+            }
+            pieces += frames.len() as u64;
+        }
+    }
+    ensure!(
+        pieces == server.pieces,
+        "{pieces} of {} pieces",
+        server.pieces
+    );
+    let after = stage.asked();
+    let memory_bytes = (after[1] - before[1]) as f64 / server.pixels as f64;
+    Ok(ThroughHost {
+        pieces,
+        accesses: (after[0] - before[0]) as f64 / pieces as f64,
+        memory_bytes,
+        bus_bytes: memory_bytes + 1.0,
+    })
+}
+
 /// Where CPU A's time goes while pieces come at the wire's rate.
 ///
 /// # Errors
