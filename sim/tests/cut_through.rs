@@ -6,13 +6,6 @@ use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::WorkloadError;
 use tigon2_sim::workload::cut_through::{Cut, Report, run};
 
-fn board(bits: u32, mhz: u32) -> Board {
-    let mut board = Board::default();
-    board.pci.bits = bits;
-    board.pci.mhz = mhz;
-    board
-}
-
 fn frames(board: Board, cut: Cut, length: usize, count: u32, seed: u64) -> Report {
     run(board, Parameters::default(), cut, length, count, seed).expect("all frames leave")
 }
@@ -48,7 +41,7 @@ fn on_slow_buses(watched: bool) -> (u64, u64) {
                 ..Cut::FINE
             };
             let report = run(
-                board(bits, mhz),
+                Board::with_bus(bits, mhz),
                 Parameters::default(),
                 cut,
                 1514,

@@ -31,9 +31,7 @@ fn ten_gigabit() -> (Board, Parameters) {
 #[test]
 fn the_model_predicts_latencies_that_were_not_measured() {
     let toml = include_str!("../../boards/tigon2/tigon2.toml");
-    let mut slow = Board::default();
-    slow.pci.bits = 32;
-    slow.pci.mhz = 33;
+    let slow = Board::with_bus(32, 33);
     let mut worlds: Vec<(String, Board, Parameters)> = Parameters::profiles(toml)
         .expect("profiles")
         .into_iter()
@@ -83,8 +81,7 @@ fn the_model_predicts_latencies_that_were_not_measured() {
 /// of it none is.
 #[test]
 fn half_a_lead_is_too_little() {
-    let mut narrow = Board::default();
-    narrow.pci.bits = 32;
+    let narrow = Board::with_bus(32, 66);
     let worlds = [
         (Board::default(), Parameters::default()),
         (narrow, Parameters::default()),
@@ -109,12 +106,7 @@ fn half_a_lead_is_too_little() {
 /// the same, but for the first frame.
 #[test]
 fn the_slowest_layer_decides_about_a_stream() {
-    let chip = |bits, mhz| {
-        let mut board = Board::default();
-        board.pci.bits = bits;
-        board.pci.mhz = mhz;
-        (board, Parameters::default())
-    };
+    let chip = |bits, mhz| (Board::with_bus(bits, mhz), Parameters::default());
     for ((board, parameters), limit) in [
         (chip(64, 66), 984.0),
         (chip(32, 33), 700.0),

@@ -102,10 +102,11 @@ pub fn run(
     recorder: Option<Recorder>,
 ) -> (Result<EndpointOutcome, ExploreError>, Option<Timeline>) {
     let (story, random) = EndpointStory::new(seed);
-    let mut board = Board::default();
-    if story.is_bus_slow {
-        (board.pci.bits, board.pci.mhz) = (32, 33);
-    }
+    let board = if story.is_bus_slow {
+        Board::with_bus(32, 33)
+    } else {
+        Board::default()
+    };
     let machine = match story.stall {
         None => Machine::new(board),
         Some(clocks) => {

@@ -22,14 +22,6 @@ fn frame(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// A board whose bus is so many bits wide, at so many MHz.
-fn board(bits: u32, mhz: u32) -> Board {
-    let mut board = Board::default();
-    board.pci.bits = bits;
-    board.pci.mhz = mhz;
-    board
-}
-
 /// The frame that leaves if TxPrd is set to its end as soon as its first `lead` bytes are there;
 /// they and the rest are fetched in transfers of `part` bytes. Also how long all of it took, in
 /// nanoseconds.
@@ -80,16 +72,16 @@ fn cut(board: Board, data: &[u8], lead: usize, part: usize) -> (Vec<u8>, u64) {
 fn on_a_fast_bus_the_rest_arrives_before_it_leaves() {
     for length in [600, 1514] {
         let data = frame(length);
-        let (fine, fast) = cut(board(64, 66), &data, 512, 512);
+        let (fine, fast) = cut(Board::with_bus(64, 66), &data, 512, 512);
         assert_eq!(fine, data, "{length}");
-        let (coarse, slow) = cut(board(64, 66), &data, length, 512);
+        let (coarse, slow) = cut(Board::with_bus(64, 66), &data, length, 512);
         assert_eq!(coarse, data);
         assert!(fast < slow, "{length}: {fast} < {slow}");
     }
     // What is overlapped is the time of the bus behind the first part.
     let data = frame(1514);
-    let (_, fine) = cut(board(64, 66), &data, 512, 512);
-    let (_, coarse) = cut(board(64, 66), &data, 1514, 512);
+    let (_, fine) = cut(Board::with_bus(64, 66), &data, 512, 512);
+    let (_, coarse) = cut(Board::with_bus(64, 66), &data, 1514, 512);
     assert!((3000..6000).contains(&(coarse - fine)), "{coarse} - {fine}");
 }
 
@@ -98,7 +90,7 @@ fn on_a_fast_bus_the_rest_arrives_before_it_leaves() {
 #[test]
 fn a_transmitter_that_overtakes_the_bus_sends_old_bytes() {
     let data = frame(1514);
-    let (sent, _) = cut(board(32, 20), &data, 900, 512);
+    let (sent, _) = cut(Board::with_bus(32, 20), &data, 900, 512);
     assert_ne!(sent, data);
     assert_eq!(sent.len(), data.len());
     assert_eq!(sent[..900], data[..900]);
@@ -117,7 +109,7 @@ fn a_transmitter_that_overtakes_the_bus_sends_old_bytes() {
         }
     }
     // With a long enough lead nothing is overtaken on this bus either.
-    let (sent, _) = cut(board(32, 20), &data, 1400, 512);
+    let (sent, _) = cut(Board::with_bus(32, 20), &data, 1400, 512);
     assert_eq!(sent, data);
 }
 
@@ -125,10 +117,10 @@ fn a_transmitter_that_overtakes_the_bus_sends_old_bytes() {
 #[test]
 fn a_single_transfer_is_overtaken_as_well() {
     let data = frame(1514);
-    let (sent, _) = cut(board(32, 20), &data, 64, 2000);
+    let (sent, _) = cut(Board::with_bus(32, 20), &data, 64, 2000);
     assert_ne!(sent, data);
     assert_eq!(sent[..64], data[..64]);
-    let (sent, _) = cut(board(64, 66), &data, 512, 2000);
+    let (sent, _) = cut(Board::with_bus(64, 66), &data, 512, 2000);
     assert_eq!(sent, data);
 }
 

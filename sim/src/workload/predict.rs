@@ -201,10 +201,7 @@ mod tests {
     /// A bus slower than the wire limits the stream, never gets ahead, and needs a longer lead.
     #[test]
     fn a_slow_bus_is_the_slowest_layer() {
-        let mut board = Board::default();
-        board.pci.bits = 32;
-        board.pci.mhz = 33;
-        let slow = Model::new(&board, &Parameters::default());
+        let slow = Model::new(&Board::with_bus(32, 33), &Parameters::default());
         let fast = Model::new(&Board::default(), &Parameters::default());
         assert!(slow.bandwidth(1514) < 700.0);
         assert_eq!(slow.turns_coarse(1514, 512), None);

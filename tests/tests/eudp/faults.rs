@@ -12,7 +12,6 @@ use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
-use tigon_bench::eudp::boards::with_bus;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 
@@ -90,7 +89,7 @@ fn whole(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// On a bus that is slower than the wire whole datagrams are fetched in front of their turn, too.
 fn slow() -> Board {
-    with_bus(32, 33)
+    Board::with_bus(32, 33)
 }
 
 /// Memory is gone for some time, while frames are fetched in front of their turn: what cannot be read
@@ -105,7 +104,7 @@ fn datagrams_whose_memory_goes_are_the_only_ones_that_fail() {
             for us in (5..205).step_by(step) {
                 let sim = Sim::timed_on(board.clone(), Parameters::default(), 1);
                 let mut card = Card::on(sim, CutThrough::OfBus, checksum, 1500);
-                unreadable += without_memory(&mut card, &lengths, us, 400);
+                unreadable += without_memory(&mut card, &lengths, us);
             }
             let all = lengths.len() * 200_usize.div_ceil(step);
             println!("{checksum:?}: {unreadable} of {all} are unreadable");
@@ -114,9 +113,10 @@ fn datagrams_whose_memory_goes_are_the_only_ones_that_fail() {
     }
 }
 
-/// Posts datagrams of these lengths, and takes their memory away after `us` microseconds, for `gone`.
+/// Posts datagrams of these lengths, and takes their memory away after `us` microseconds, for 400.
 /// Returns how many were not sent.
-fn without_memory(card: &mut Card, lengths: &[usize], us: u64, gone: u64) -> u32 {
+fn without_memory(card: &mut Card, lengths: &[usize], us: u64) -> u32 {
+    let checksum = card.endpoint.config().checksum;
     let kept = card.stage.engine.machine().clone();
     for (number, length) in (0..).zip(lengths) {
         card.send(number as usize * 9000, &bytes(number, *length), number);
@@ -124,7 +124,7 @@ fn without_memory(card: &mut Card, lengths: &[usize], us: u64, gone: u64) -> u32
     let whole_memory = card.memory.clone();
     card.stage.engine.pass(Duration::from_micros(us));
     kept.lock().unmap(&whole_memory);
-    card.stage.engine.pass(Duration::from_micros(gone));
+    card.stage.engine.pass(Duration::from_micros(400));
     kept.lock().map(whole_memory);
     let mut expected = Vec::new();
     let mut unreadable = 0;
@@ -143,7 +143,7 @@ fn without_memory(card: &mut Card, lengths: &[usize], us: u64, gone: u64) -> u32
     card.stage.engine.pass(Duration::from_micros(200));
     let frames: Vec<_> = std::iter::from_fn(|| kept.lock().take_frame()).collect();
     let frames: Vec<_> = frames.into_iter().map(|frame| frame.bytes).collect();
-    assert!(whole(&frames) == expected, "{us} us");
+    assert!(whole(&frames) == expected, "{us} us, {checksum:?}");
     card.follow();
     unreadable
 }

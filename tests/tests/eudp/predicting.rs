@@ -50,8 +50,7 @@ fn measure(bench: &mut Bench, bytes: usize) -> f64 {
 }
 
 fn start(image: &[u8], world: &World, cut: CutThrough, mtu: u32) -> Bench {
-    let timed = (world.board.clone(), world.parameters.clone());
-    let bench = Bench::of(timed, image, (cut, Checksum::None, mtu));
+    let bench = world.start(image, (cut, Checksum::None, mtu));
     bench.unwrap_or_else(|error| panic!("{error:#}"))
 }
 

@@ -355,6 +355,13 @@ impl Board {
 }
 
 impl Board {
+    /// The default board in a PCI bus of so many bits and MHz.
+    pub fn with_bus(bits: u32, mhz: u32) -> Self {
+        let mut board = Board::default();
+        (board.pci.bits, board.pci.mhz) = (bits, mhz);
+        board
+    }
+
     /// The 1 MB fibre AceNIC of `boards/tigon2/tigon2-external-serdes.toml`.
     pub fn external_serdes() -> Self {
         Board::from_toml(EXTERNAL_SERDES_TOML)

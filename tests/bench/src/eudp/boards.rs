@@ -35,13 +35,6 @@ pub struct World {
     pub parameters: Parameters,
 }
 
-/// The board with a bus of so many bits and MHz.
-pub fn with_bus(bits: u32, mhz: u32) -> Board {
-    let mut board = Board::default();
-    (board.pci.bits, board.pci.mhz) = (bits, mhz);
-    board
-}
-
 /// The board under each profile, then with the slow buses.
 ///
 /// # Errors
@@ -58,7 +51,7 @@ pub fn worlds() -> Result<Vec<World>> {
     }
     worlds.extend(SLOW.map(|(bits, mhz)| World {
         name: format!("{bits} bits, {mhz} MHz"),
-        board: with_bus(bits, mhz),
+        board: Board::with_bus(bits, mhz),
         parameters: Parameters::default(),
     }));
     Ok(worlds)
@@ -95,9 +88,16 @@ pub struct Row {
 }
 
 impl World {
-    fn start(&self, image: &[u8], checksum: Checksum, mtu: u32) -> Result<Bench> {
-        let timed = (self.board.clone(), self.parameters.clone());
-        Bench::of(timed, image, (CutThrough::OfBus, checksum, mtu))
+    /// Powers a card up in it.
+    ///
+    /// # Errors
+    /// If the firmware does not start or refuses.
+    pub fn start(&self, image: &[u8], endpoint: (CutThrough, Checksum, u32)) -> Result<Bench> {
+        Bench::of(
+            (self.board.clone(), self.parameters.clone()),
+            image,
+            endpoint,
+        )
     }
 
     /// Measures streams of `count` datagrams, and the time of one as the median of as many.
@@ -106,19 +106,20 @@ impl World {
     /// If the firmware does not start, or a datagram is lost.
     pub fn measure(&self, image: &[u8], count: u32) -> Result<Row> {
         let model = Model::new(&self.board, &self.parameters);
+        let start = |checksum, mtu| self.start(image, (CutThrough::OfBus, checksum, mtu));
         let mut one_way = [0.0; ALONE.len()];
         for (time, (bytes, mtu)) in one_way.iter_mut().zip(ALONE) {
-            let mut bench = self.start(image, Checksum::None, mtu)?;
+            let mut bench = start(Checksum::None, mtu)?;
             *time = bench.out(bytes, count)? + bench.arrival(bytes, count)?;
         }
         let stream = |(bytes, mtu): (usize, u32)| {
             let out = |checksum| {
-                let mut bench = self.start(image, checksum, mtu)?;
+                let mut bench = start(checksum, mtu)?;
                 bench.stream_out(bytes, mtu as usize, count as usize)
             };
             let [bound_out, bound_in] = bounds(&model, bytes);
             let out = [out(Checksum::None)?, out(Checksum::Full)?, bound_out];
-            let mut bench = self.start(image, Checksum::None, mtu)?;
+            let mut bench = start(Checksum::None, mtu)?;
             let (into, _) = bench.stream_in(bytes, mtu as usize, count)?;
             anyhow::Ok(Stream {
                 bytes,

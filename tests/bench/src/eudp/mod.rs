@@ -5,7 +5,7 @@
 //! | latency | one datagram at a time: stored and forwarded, cut through, and by the driver |
 //! | bandwidth | datagrams one behind the other, out and in, with each checksum |
 //! | [`shares`] | where the time of one datagram goes |
-//! | [`boards`] | the same under other timing profiles, and on a slower bus |
+//! | [`boards`] | the same under other timing profiles, and on slower buses |
 //!
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
@@ -98,7 +98,7 @@ pub struct Figures {
     pub bandwidth: Vec<Bandwidth>,
     /// Where the time of one goes.
     pub shares: Vec<shares::Way>,
-    /// Under other timing profiles, and on another bus.
+    /// Under other timing profiles, and on slower buses.
     pub boards: Vec<boards::Row>,
 }
 
@@ -135,7 +135,7 @@ pub fn run(quick: bool) -> Result<()> {
         &shares::table(&figures.shares),
     );
     page.table(
-        "other profiles, and another bus: us, and Mb/s of data",
+        "other profiles, and slower buses: us, and Mb/s of data",
         &boards::table(&figures.boards),
     );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
