@@ -2,9 +2,8 @@
 //! load.
 
 use crate::card::kit;
-use crate::page::figures;
+use crate::page::{cells, figures};
 use integration_tests::engine::tools;
-use testbed::paths;
 use tigon_bench::spine::router::Pace;
 use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, profiles, router};
 
@@ -104,7 +103,12 @@ fn extensions_cost_what_the_page_says() {
     assert!(run("1 count") < run("8 counts"));
     // With the next hop.
     assert!(costs.lookup <= 120.0, "{}", costs.lookup);
-    assert!((costs.lookup - lookup_of_the_page()).abs() < 3.0);
+    let [_, cell] = &cells("a lookup in them")[..] else {
+        panic!("the page has no figure of a lookup");
+    };
+    let cycles = cell.split_whitespace().next().expect("a figure");
+    let cycles: f64 = cycles.parse().expect("a number");
+    assert!((costs.lookup - cycles).abs() < 3.0, "{}", costs.lookup);
     let rate = |guards: &str| {
         let of_size = |row: &&guarded::Guarded| row.guards == guards && row.datagram == 18;
         let row = costs.guarded.iter().find(of_size);
@@ -117,17 +121,6 @@ fn extensions_cost_what_the_page_says() {
     assert!(rate("8") >= 0.99 * one, "{} of {one}", rate("8"));
     let [least, most] = costs.watchdog;
     assert!(least >= 10.0 && most <= 30.0, "{least} to {most} us");
-}
-
-/// Cycles of a lookup in the router's table.
-fn lookup_of_the_page() -> f64 {
-    let page = std::fs::read_to_string(paths::root().join("docs/spine.md")).expect("the page");
-    let row = page
-        .lines()
-        .find(|line| line.starts_with("| a lookup in them |"));
-    let cell = row.and_then(|row| row.split('|').nth(3)).expect("the row");
-    let cycles = cell.split_whitespace().next().expect("a figure");
-    cycles.parse().expect("a number")
 }
 
 /// `cargo xtask bench --spine`: the main figures under each timing profile.

@@ -164,9 +164,8 @@ pub struct ThroughHost {
     pub pieces: u64,
     /// The host's accesses to the card for a piece.
     pub accesses: f64,
-    /// Bytes of its memory that the card touched for each byte of a picture.
-    pub memory_bytes: f64,
-    /// Bytes on the bus for each: these, and what the process copies to the frame buffer.
+    /// Bytes on the bus for each byte of a picture: those of the host's memory that the card touched,
+    /// and the one that the process copies to the frame buffer.
     pub bus_bytes: f64,
 }
 
@@ -207,7 +206,6 @@ pub fn through_host(kit: &Kit) -> Result<ThroughHost> {
     Ok(ThroughHost {
         pieces,
         accesses: (after[0] - before[0]) as f64 / pieces as f64,
-        memory_bytes,
         bus_bytes: memory_bytes + 1.0,
     })
 }
