@@ -29,7 +29,7 @@ pub const SEND_BYTES: u32 = 0x2000;
 pub const TABLES: u32 = 0x1_B000 + LONGER;
 /// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
 /// up, and the packet buffers give way. `build.rs` has the same for the linker.
-const LONGER: u32 = if EUDP != 0 { 0x5A00 } else { 0 };
+const LONGER: u32 = if EUDP != 0 { 0x5900 } else { 0 };
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;
@@ -317,8 +317,12 @@ pub const ASSEMBLIES: u32 = 8;
 pub const EUDP_ASSEMBLY_BYTES: u32 = 256;
 /// A word for what is read for a frame that was given up.
 pub const EUDP_UNWANTED: u32 = EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES;
+/// Completions that are held for others, two in each of [`PAIR_ROWS`].
+pub const EUDP_PAIRS: u32 = (EUDP_UNWANTED + 4).next_multiple_of(2 * eudp::COMPLETION_BYTES);
+/// Rows of those.
+pub const PAIR_ROWS: u32 = 4;
 /// Bytes from [`EUDP_SHARED`] to K.
-const EUDP_BYTES: u32 = 0xC600;
+const EUDP_BYTES: u32 = 0xC700;
 
 /// Base K of the descriptor and buffer block for an SRAM of `bytes`, of which the host has reserved
 /// some in front of it: the block ends at [`PACKET_MEMORY_END`] and begins behind the tables, in an
@@ -362,7 +366,8 @@ const _: () = {
     assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
     assert!(SPINE == 0 || ARENA + 0x8800 <= ARENA_END);
     assert!(EUDP == 0 || TABLES_END <= EUDP_SHARED && SPINE == 0);
-    assert!(EUDP_UNWANTED + 4 <= EUDP_SHARED + EUDP_BYTES);
+    let pairs_end = EUDP_PAIRS + PAIR_ROWS * 2 * eudp::COMPLETION_BYTES;
+    assert!(pairs_end <= EUDP_SHARED + EUDP_BYTES);
     assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);
     assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);

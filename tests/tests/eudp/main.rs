@@ -14,6 +14,7 @@ mod linux;
 mod margin;
 mod page;
 mod pair;
+mod paired;
 mod predicting;
 mod queued;
 mod queues;

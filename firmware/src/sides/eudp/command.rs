@@ -42,7 +42,7 @@ pub fn describe<B: Bus>(bus: &mut B) {
 /// The host has rung mailboxes of endpoints, or that of commands.
 #[inline(never)]
 pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
-    let Some((reporter, _)) = eudp.parts() else {
+    let Some((reporter, receiver)) = eudp.parts() else {
         return;
     };
     if pending >> MAILBOX != 0 {
@@ -50,6 +50,7 @@ pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
         reporter.rung(io, pending >> MAILBOX);
     }
     if pending & 1 << COMMAND_MAILBOX != 0 {
+        receiver.work.pairs.choose(&mut io.bus);
         take(reporter, io);
     }
 }

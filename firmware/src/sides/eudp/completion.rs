@@ -14,6 +14,9 @@ use host_interface::eudp::{
 use tigon2_chip::HostAddress;
 use tigon2_hal::events::Dispatch;
 
+/// Words of a completion.
+const COMPLETION_WORDS: usize = COMPLETION_BYTES as usize / 4;
+
 /// An endpoint, as CPU A knows it.
 #[derive(Clone, Copy, Debug)]
 // Even none of these would have the side lie at such a multiple, where its pad has no room.
@@ -82,21 +85,22 @@ impl Completions {
     /// action follows.
     #[inline(always)]
     pub fn complete<B: Dispatch>(&mut self, io: &mut IoA<B>, entry: &Entry, note: WriteNote) {
+        let (host, number) = self.next();
+        io.put_slot(host, entry.words(number), note);
+    }
+
+    /// Where the next completion goes, and its number.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> (HostAddress, u32) {
         let offset = (self.written & self.mask) << COMPLETION_BYTES.trailing_zeros();
         let number = self.written.wrapping_add(1);
         self.written = number;
-        let host = self.base.plus(offset);
-        let words = [
-            entry.cookie,
-            (entry.kind as u32) << 16 | entry.status,
-            entry.length,
-            entry.address,
-            entry.port,
-            0,
-            0,
-            number,
-        ];
-        io.put_slot(host, words, note);
+        (self.base.plus(offset), number)
+    }
+
+    /// Whether the next completion is the last entry of the queue.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.written & self.mask == self.mask
     }
 }
 
@@ -154,6 +158,21 @@ impl Entry {
         address: 0,
         port: 0,
     };
+
+    /// The words of the completion with this number.
+    #[inline(always)]
+    pub(super) const fn words(&self, number: u32) -> [u32; COMPLETION_WORDS] {
+        [
+            self.cookie,
+            (self.kind as u32) << 16 | self.status,
+            self.length,
+            self.address,
+            self.port,
+            0,
+            0,
+            number,
+        ]
+    }
 }
 
 impl Reporter {

@@ -4,6 +4,7 @@ use super::completion::{Entry, Reporter};
 use super::datagram::Datagram;
 use super::flight::{DEPTH, Flight, Flights};
 use super::headers::HEADERS;
+use super::pair::Pairs;
 use super::pieces::Pieces;
 use super::{bump, word};
 use crate::io::IoA;
@@ -47,8 +48,11 @@ pub struct Work {
     pub data: u32,
     /// Why a datagram is refused, if it is.
     pub refused: Option<Refusal>,
-    /// Whether the oldest datagram is complete, and its completion is not queued yet.
+    /// Whether the oldest datagram is complete, or one in front of it, and its completion waits for a
+    /// write descriptor.
     pub is_unreported: bool,
+    /// The completion that waits for another one.
+    pub(super) pairs: Pairs,
     /// Whether the end of RECV's frame says that it can be taken. RDMA may have an older frame.
     pub is_good: bool,
     /// Bytes of data that were queued of a frame that arrives, and those that are to be next.
@@ -70,6 +74,7 @@ impl Work {
         data: 0,
         refused: None,
         is_unreported: false,
+        pairs: Pairs::NONE,
         is_good: false,
         written: 0,
         chunk: 0,
@@ -135,11 +140,16 @@ impl Work {
     /// none, it is to be [reported](Self::report) later.
     #[inline(always)]
     pub(super) fn complete<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        let endpoint = self.flights.oldest().datagram.endpoint;
+        let Datagram {
+            endpoint, length, ..
+        } = self.flights.oldest().datagram;
         let Some(queue) = reporter.queues.get_mut(endpoint as usize) else {
             return;
         };
         queue.finish();
+        if self.pairs.are_for(length) {
+            return self.complete_long(queue, io);
+        }
         self.is_unreported = !io.has_write_room(1);
         if self.is_unreported {
             return self.flights.stop();
@@ -156,8 +166,13 @@ impl Work {
             // What is queued says so.
             return self.flights.finish_completed();
         }
-        self.flights.oldest().spoil();
-        self.complete(reporter, io);
+        let flight = self.flights.oldest();
+        flight.spoil();
+        if let Some(queue) = reporter.queues.get_mut(flight.endpoint() as usize) {
+            queue.finish();
+        }
+        self.is_unreported = true;
+        self.report(reporter, io);
     }
 
     /// Queues the completion of the datagram that is alone, behind its data. There is room.
@@ -170,24 +185,6 @@ impl Work {
         }
     }
 
-    /// Reports the oldest datagram, if it is complete. It stays unreported if there is no write
-    /// descriptor.
-    #[inline(never)]
-    pub(super) fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        if !self.is_unreported {
-            return;
-        }
-        if !io.has_write_room(1) {
-            return self.flights.stop();
-        }
-        self.is_unreported = false;
-        let endpoint = self.flights.oldest().datagram.endpoint;
-        if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
-            self.flights.complete(queue, io, WriteNote::QUIET);
-        }
-        self.flights.finish_completed();
-    }
-
     /// The oldest datagram is refused.
     #[inline(never)]
     pub(super) fn leave<B: Dispatch>(
@@ -198,6 +195,7 @@ impl Work {
     ) {
         self.refuse(io, otherwise);
         self.post_again(reporter, io);
+        self.complete_held(reporter, io);
     }
 
     /// The oldest datagram is none.

@@ -26,10 +26,13 @@ pub(super) fn take<B: Dispatch>(
     endpoint: u32,
     (start, base): (u32, u32),
 ) -> Taken {
-    let are_completed = receiver.work.flights.are_completed();
-    let flight = receiver.work.flights.next();
-    let is_sumless = are_completed && !flight.datagram.is_summed;
+    let work = &mut receiver.work;
+    let (are_completed, are_more) = (work.flights.are_completed(), work.flights.are_more());
+    let flight = work.flights.next();
     let length = flight.datagram.length;
+    // One whose completion may go with another one counts as one with a sum.
+    let waits = are_more && work.pairs.are_for(length);
+    let is_sumless = are_completed && !flight.datagram.is_summed && !waits;
     if flight.datagram.is_right
         && length != 0
         && let Some(queue) = reporter.queues.get_mut(endpoint as usize)

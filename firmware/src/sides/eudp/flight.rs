@@ -174,9 +174,26 @@ impl Flights {
         io: &mut IoA<B>,
         note: WriteNote,
     ) {
+        let entry = self.next_entry();
+        queue.complete(io, &entry, note);
+    }
+
+    /// The completion of the oldest one whose completion is not queued. It counts as queued from now
+    /// on.
+    #[inline(always)]
+    pub(super) const fn next_entry(&mut self) -> Entry {
         let flight = &self.list[(self.completed % DEPTH) as usize];
-        queue.complete(io, &flight.entry(), note);
         self.completed = self.completed.wrapping_add(1);
+        flight.entry()
+    }
+
+    /// The one behind the oldest.
+    pub(super) const fn second(&self) -> Option<&Flight> {
+        if self.are_more() {
+            Some(&self.list[(self.done.wrapping_add(1) % DEPTH) as usize])
+        } else {
+            None
+        }
     }
 
     /// How many more may be taken now.

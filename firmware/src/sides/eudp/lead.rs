@@ -59,6 +59,11 @@ pub fn is_bus_slow<B: Bus>(bus: &mut B) -> bool {
     bus_of(bus) != 0
 }
 
+/// Whether the card's bus takes longer for a frame than the wire.
+pub fn is_slower_than_wire<B: Bus>(bus: &mut B) -> bool {
+    bus_of(bus) == 3
+}
+
 /// The bus that the card is in: bit 0 at 33 MHz, bit 1 at 32 bits.
 pub fn bus_of<B: Bus>(bus: &mut B) -> u32 {
     let pci = PciState::from_bits(bus.read(Register::PciState));

@@ -30,6 +30,7 @@
 //! | [`expiry`] | datagrams that are given up | A |
 //! | [`flight`] | the datagrams that RDMA has | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
+//! | [`pair`], [`report`] | completions of long datagrams, two in one transfer | A |
 //! | [`fast_path`], [`answers`] | the same for most datagrams | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
@@ -69,6 +70,7 @@ pub mod headers;
 pub mod job;
 pub mod lead;
 pub mod machines;
+mod pair;
 pub mod part;
 pub mod pieces;
 pub mod placement;
@@ -77,6 +79,7 @@ pub mod pulled;
 pub mod pulls;
 pub mod queue;
 pub mod receiver;
+mod report;
 pub mod rows;
 pub mod sender;
 pub mod sums;

@@ -89,7 +89,7 @@ impl Receiver {
     /// Whether RDMA has a datagram of an endpoint's.
     pub fn works_for(&self, endpoint: u32) -> bool {
         let mut flights = self.work.flights.each();
-        flights.any(|flight| flight.endpoint() == endpoint)
+        flights.any(|flight| flight.endpoint() == endpoint) || self.work.pairs.hold_for(endpoint)
     }
 
     /// Whether RDMA has a datagram.
