@@ -281,8 +281,18 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
         runtime.look_for_peer(io);
     }
     if !has_room {
-        // For what tells an endpoint, or the peer, that its messages were fetched.
-        io.wait_for_descriptor(EventBit::Loaded);
+        wait_for_descriptor(runtime, io);
+    }
+}
+
+/// Has a turn follow when there is a descriptor for what tells an endpoint, or the peer, that its
+/// messages were fetched. Frames wait for that of an endpoint: where the bus is slow, they would take
+/// each descriptor that is free before its event comes.
+#[inline(never)]
+fn wait_for_descriptor<B: Dispatch>(runtime: &Runtime, io: &mut IoA<B>) {
+    io.wait_for_descriptor(EventBit::Loaded);
+    if runtime.rings.are_behind() {
+        io.bus.clear(EventBit::ReceiveComplete);
     }
 }
 
@@ -315,6 +325,9 @@ const MOST: u32 = 4;
 pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);
     if let Some(runtime) = spine.runtime() {
+        if runtime.rings.are_behind() {
+            io.bus.set(EventBit::ReceiveComplete);
+        }
         serve(runtime, io, MOST);
         runtime.outgoing.peer.called(io);
     }

@@ -190,6 +190,11 @@ impl Rings {
         Ok(())
     }
 
+    /// Whether the last [`report`](Self::report) found no descriptor.
+    pub const fn are_behind(&self) -> bool {
+        self.told != self.seen
+    }
+
     /// Whether a message could run now, or has to be asked what it needs.
     pub fn has_message(&self) -> bool {
         self.run != self.arrived && !self.bulk.is_asked()

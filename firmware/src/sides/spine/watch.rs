@@ -217,11 +217,10 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
     let Some(watcher) = spine.0.first_mut() else {
         return false;
     };
-    let now = timer::now(&mut io.bus);
+    let (run, now) = run_and_time(io);
     if core::mem::take(&mut watcher.is_behind) || !io.take_due(SlotB::Watch, now) {
         return false;
     }
-    let run = SPINE_RUNNING.get(&mut io.bus);
     let mut wait = watcher.watch & PERIOD_MASK;
     if run != watcher.run {
         watcher.run = run;
@@ -275,19 +274,26 @@ fn glance_at<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) {
 #[inline(never)]
 fn look_to_the_end<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) -> u32 {
     loop {
-        let now = timer::now(&mut io.bus);
-        let left = look(watcher, io, now);
+        let (run, now) = run_and_time(io);
+        let left = look(watcher, io, run, now);
         if left == 0 || left > SHORT {
             return left;
         }
     }
 }
 
+/// The run in work, and the time since when that is known: in this order, else whatever holds CPU B up in
+/// between is taken off the time of a run that has just begun.
+#[inline(always)]
+fn run_and_time<B: Dispatch>(io: &mut IoB<B>) -> (u32, u32) {
+    let run = SPINE_RUNNING.get(&mut io.bus);
+    (run, timer::now(&mut io.bus))
+}
+
 /// Looks at the run in work. Returns how many microseconds are left of its time; 0 if it has just
 /// been seen for the first time, or is over.
 #[inline(always)]
-fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) -> u32 {
-    let run = SPINE_RUNNING.get(&mut io.bus);
+fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, run: u32, now: u32) -> u32 {
     if run == 0 || run != watcher.run {
         watcher.run = run;
         watcher.since = now;
