@@ -41,7 +41,9 @@ fn reply(message: &Message, context: &Context) -> Option<Result<(), Full>> {
     let frame = message.buffer();
     let ip: Ipv4<'_> = frame.view(14)?;
     let words = frame.words().first_chunk::<10>()?;
-    let plain = words[3] >> 16 == u32::from(IPV4)
+    // To this station alone: the answer leaves from the address that the question came to.
+    let plain = words[0] & 0x0100_0000 == 0
+        && words[3] >> 16 == u32::from(IPV4)
         && ip.version_and_length() == 0x45
         && ip.fragment() & 0x3FFF == 0;
     if !plain {

@@ -85,6 +85,8 @@ fn all_else_is_the_hosts() {
         echo[..33].to_vec(),
         echo[..41].to_vec(),
         with(12, 0x86), // not IPv4
+        with(0, 0xFF),  // to all stations
+        with(0, 0x33),  // to a group of stations
         with(14, 0x46), // options
         with(20, 0x60), // a fragment, more of them
         with(21, 1),    // a fragment

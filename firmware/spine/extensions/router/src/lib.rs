@@ -82,7 +82,9 @@ fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
 /// comparison.
 #[inline(always)]
 pub fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
-    let [.., third, fourth, fifth, sixth, seventh, eighth] = *words;
+    let [first, .., third, fourth, fifth, sixth, seventh, eighth] = *words;
+    // To this station alone (RFC 1812, 5.3.4): the packet leaves from the address that it came to.
+    let unicast = first & 0x0100_0000 == 0;
     // EtherType, version and length of the header.
     let kind = third >> 8 == u32::from(IPV4) << 8 | 0x45;
     let length = fourth >> 16;
@@ -99,7 +101,7 @@ pub fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
     let right = halves(halves(sum)) == 0xFFFF;
     let source = is_forwarded(sixth >> 8 & 0xFF);
     let destination = is_forwarded(seventh >> 8 & 0xFF);
-    kind & lengths & lives & right & source & destination
+    unicast & kind & lengths & lives & right & source & destination
 }
 
 /// Whether packets from or to an address with this first byte go past a router: not those of this

@@ -236,6 +236,8 @@ fn what_is_not_plain_is_the_hosts() {
     };
     for (frame, why) in [
         (good[..33].to_vec(), "cut"),
+        (with(0, 0xFF), "to all stations"),
+        (with(0, 0x01), "to a group of stations"),
         (with(13, 6), "ARP"),
         (with(14, 0x46), "options"),
         (with(24, good[24] ^ 1), "a wrong checksum"),
