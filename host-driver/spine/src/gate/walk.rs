@@ -1,0 +1,251 @@
+//! The walk over the syntax of a file: what is refused where.
+
+use super::Refusal;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+/// Macros that an extension may call.
+const MACROS: [&str; 12] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "matches",
+    "panic",
+    "unreachable",
+    "todo",
+    "unimplemented",
+    "view",
+    "debug_assert_eq",
+    "debug_assert_ne",
+];
+/// Attributes that it may have.
+const ATTRIBUTES: [&str; 13] = [
+    "doc",
+    "inline",
+    "cold",
+    "must_use",
+    "allow",
+    "warn",
+    "deny",
+    "expect",
+    "derive",
+    "cfg",
+    "no_std",
+    "test",
+    "non_exhaustive",
+];
+/// What it may derive: what the compiler itself does.
+const DERIVES: [&str; 9] = [
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "PartialEq",
+    "Eq",
+    "PartialOrd",
+    "Ord",
+    "Hash",
+];
+/// Words that must not stand in the arguments of a macro, which the walk does not understand.
+const HIDDEN: [&str; 9] = [
+    "unsafe", "dyn", "fn", "for", "extern", "impl", "trait", "static", "macro",
+];
+
+/// The walk over a file.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// The first thing that was refused, with its line.
+    pub found: Option<(usize, Refusal)>,
+}
+
+impl Walk {
+    fn refuse(&mut self, at: &impl Spanned, what: Refusal) {
+        let line = at.span().start().line;
+        self.found.get_or_insert((line, what));
+    }
+
+    fn judge_derives(&mut self, attribute: &syn::Attribute) {
+        let mut wrong = None;
+        let _ = attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(ToString::to_string);
+            let name = name.unwrap_or_else(|| "path".to_owned());
+            if !DERIVES.contains(&name.as_str()) {
+                wrong.get_or_insert(name);
+            }
+            Ok(())
+        });
+        if let Some(name) = wrong {
+            self.refuse(attribute, Refusal::Derive(name));
+        }
+    }
+
+    fn judge_tokens(&mut self, at: &impl Spanned, tokens: proc_macro2::TokenStream) {
+        for token in tokens {
+            match token {
+                proc_macro2::TokenTree::Group(group) => self.judge_tokens(at, group.stream()),
+                proc_macro2::TokenTree::Ident(ident) => {
+                    let word = ident.to_string();
+                    if HIDDEN.contains(&word.as_str()) {
+                        self.refuse(at, Refusal::Hidden(word));
+                    }
+                }
+                proc_macro2::TokenTree::Punct(punct) if punct.as_char() == '!' => {
+                    // Negation; a macro in a macro is one of the list, or unknown to the compiler
+                    // here: its name is judged when it is expanded from a list's macro only.
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a type names `<T as Trait>::Name`.
+struct Projections(bool);
+
+impl<'ast> Visit<'ast> for Projections {
+    fn visit_qself(&mut self, _: &'ast syn::QSelf) {
+        self.0 = true;
+    }
+}
+
+impl<'ast> Visit<'ast> for Walk {
+    fn visit_expr_unsafe(&mut self, node: &'ast syn::ExprUnsafe) {
+        self.refuse(node, Refusal::Unsafe);
+    }
+
+    fn visit_signature(&mut self, node: &'ast syn::Signature) {
+        if node.unsafety.is_some() {
+            self.refuse(node, Refusal::Unsafe);
+        }
+        if node.abi.is_some() {
+            self.refuse(node, Refusal::Extern);
+        }
+        if node.asyncness.is_some() {
+            self.refuse(node, Refusal::Async);
+        }
+        visit::visit_signature(self, node);
+    }
+
+    fn visit_expr_async(&mut self, node: &'ast syn::ExprAsync) {
+        self.refuse(node, Refusal::Async);
+    }
+
+    fn visit_type_bare_fn(&mut self, node: &'ast syn::TypeBareFn) {
+        self.refuse(node, Refusal::FunctionPointer);
+    }
+
+    fn visit_bound_lifetimes(&mut self, node: &'ast syn::BoundLifetimes) {
+        self.refuse(node, Refusal::HigherRanked);
+    }
+
+    fn visit_type_trait_object(&mut self, node: &'ast syn::TypeTraitObject) {
+        self.refuse(node, Refusal::TraitObject);
+    }
+
+    fn visit_item_trait(&mut self, node: &'ast syn::ItemTrait) {
+        if node.unsafety.is_some() {
+            self.refuse(node, Refusal::Unsafe);
+        }
+        let mut lifetimes = node.generics.lifetimes();
+        let in_items = node.items.iter().any(|item| {
+            matches!(item, syn::TraitItem::Type(of) if of.generics.lifetimes().next().is_some())
+        });
+        if lifetimes.next().is_some() || in_items {
+            self.refuse(node, Refusal::TraitLifetime);
+        }
+        visit::visit_item_trait(self, node);
+    }
+
+    fn visit_item_impl(&mut self, node: &'ast syn::ItemImpl) {
+        if node.unsafety.is_some() {
+            self.refuse(node, Refusal::Unsafe);
+        }
+        let mut projections = Projections(false);
+        projections.visit_type(&node.self_ty);
+        if let Some((_, path, _)) = &node.trait_ {
+            projections.visit_path(path);
+        }
+        projections.visit_generics(&node.generics);
+        if projections.0 {
+            self.refuse(node, Refusal::Projection);
+        }
+        visit::visit_item_impl(self, node);
+    }
+
+    fn visit_item_foreign_mod(&mut self, node: &'ast syn::ItemForeignMod) {
+        self.refuse(node, Refusal::Extern);
+    }
+
+    fn visit_item_extern_crate(&mut self, node: &'ast syn::ItemExternCrate) {
+        self.refuse(node, Refusal::Extern);
+    }
+
+    fn visit_item_static(&mut self, node: &'ast syn::ItemStatic) {
+        if matches!(node.mutability, syn::StaticMutability::Mut(_)) {
+            self.refuse(node, Refusal::MutableStatic);
+        }
+        visit::visit_item_static(self, node);
+    }
+
+    fn visit_item_macro(&mut self, node: &'ast syn::ItemMacro) {
+        if node.ident.is_some() {
+            self.refuse(node, Refusal::MacroDefinition);
+        }
+        visit::visit_item_macro(self, node);
+    }
+
+    fn visit_macro(&mut self, node: &'ast syn::Macro) {
+        let name = node.path.segments.last().map(|one| one.ident.to_string());
+        let name = name.unwrap_or_default();
+        let is_known = match node.path.segments.len() {
+            1 => MACROS.contains(&name.as_str()),
+            2 => {
+                name == "view"
+                    && node
+                        .path
+                        .segments
+                        .first()
+                        .is_some_and(|one| one.ident == "spine")
+            }
+            _ => false,
+        };
+        if !is_known {
+            self.refuse(node, Refusal::Macro(name));
+            return;
+        }
+        self.judge_tokens(node, node.tokens.clone());
+    }
+
+    fn visit_attribute(&mut self, node: &'ast syn::Attribute) {
+        let name = node.path().get_ident().map(ToString::to_string);
+        let name = name.unwrap_or_else(|| "path".to_owned());
+        if name == "derive" {
+            self.judge_derives(node);
+        } else if !ATTRIBUTES.contains(&name.as_str()) {
+            self.refuse(node, Refusal::Attribute(name));
+        }
+    }
+
+    // What the parser does not understand is not understood here either.
+    fn visit_item(&mut self, node: &'ast syn::Item) {
+        if matches!(node, syn::Item::Verbatim(_)) {
+            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+        }
+        visit::visit_item(self, node);
+    }
+
+    fn visit_expr(&mut self, node: &'ast syn::Expr) {
+        if matches!(node, syn::Expr::Verbatim(_)) {
+            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+        }
+        visit::visit_expr(self, node);
+    }
+
+    fn visit_type(&mut self, node: &'ast syn::Type) {
+        if matches!(node, syn::Type::Verbatim(_)) {
+            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+        }
+        visit::visit_type(self, node);
+    }
+}
