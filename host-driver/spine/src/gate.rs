@@ -4,11 +4,12 @@
 //! relatives) by which references can be forged, and all of them need parts of the language that
 //! handlers do not: types of function pointers, `for<'a>`, `dyn`, traits with lifetimes,
 //! projections in the heads of implementations. So these are refused, by a walk over the syntax,
-//! before anything is compiled. Macros could hide them: an extension defines none, and calls those
-//! of a list. Attributes are those of a list, too.
+//! before anything is compiled. Macros could hide them: an extension defines none, calls those of a
+//! list, and has in their arguments what it may have elsewhere. Attributes are those of a list, too.
 //!
 //! This wall stands on a list of holes that are known. It is not the only one.
 
+mod arguments;
 mod walk;
 
 use self::walk::Walk;
@@ -86,6 +87,9 @@ pub enum Refusal {
     /// A word in the arguments of a macro.
     #[error("`{0}` in the arguments of a macro")]
     Hidden(String),
+    /// Syntax that the parser does not understand, so nobody here does.
+    #[error("syntax that is not known")]
+    Unknown,
     /// An attribute that is not on the list.
     #[error("the attribute {0}")]
     Attribute(String),

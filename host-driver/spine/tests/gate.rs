@@ -1,7 +1,7 @@
 //! Hostile sources: what the gate refuses, before anything is compiled.
 
 use spine_linker::compile::{CompileError, judge_manifest};
-use spine_linker::gate::{GateError, Refusal, judge};
+use spine_linker::gate::{GateError, Refusal, judge, judge_folder};
 use std::path::Path;
 
 fn refusal(text: &str) -> Refusal {
@@ -101,6 +101,157 @@ fn what_extensions_do_not_have_is_refused() {
         ("fn f() { let g = || { unsafe { } }; }", Refusal::Unsafe),
     ] {
         assert_eq!(refusal(text), expected, "{text}");
+    }
+}
+
+/// The arguments of a macro that an extension may call are code like any other.
+#[test]
+fn what_stands_in_the_arguments_of_macros_is_refused_too() {
+    let hidden = |word: &str| Refusal::Hidden(word.to_owned());
+    let of_attribute = |name: &str| Refusal::Attribute(name.to_owned());
+    let of_macro = |name: &str| Refusal::Macro(name.to_owned());
+    for (arguments, expected) in [
+        ("assert!(include!(\"/tmp/x.rs\"))", of_macro("include")),
+        ("assert!(include ! [\"/tmp/x.rs\"])", of_macro("include")),
+        ("assert!(!include! { \"/tmp/x.rs\" })", of_macro("include")),
+        ("assert!(r#include!(\"/tmp/x.rs\"))", of_macro("r#include")),
+        (
+            "assert_eq!(0, core::include_str!(\"/tmp/x\").len())",
+            of_macro("include_str"),
+        ),
+        (
+            "matches!(include_bytes!(\"/tmp/x\"), [0, ..])",
+            of_macro("include_bytes"),
+        ),
+        ("matches!(0, _ if env!(\"X\") == \"\")", of_macro("env")),
+        ("matches!(0, pattern!())", of_macro("pattern")),
+        ("assert!(0 == 0 as kind!())", of_macro("kind")),
+        (
+            "panic!(\"{:?}\", option_env!(\"X\"))",
+            of_macro("option_env"),
+        ),
+        ("panic!(concat!(\"{\", \"}\"), 0)", of_macro("concat")),
+        ("todo!(\"{}\", x = line!())", of_macro("line")),
+        (
+            "assert!(core::arch::asm!(\"break\") == ())",
+            of_macro("asm"),
+        ),
+        (
+            "assert!(matches!(assert!(include!(\"/tmp/x.rs\")), ()))",
+            of_macro("include"),
+        ),
+        (
+            "assert!(matches!(0, 0) && other::panic!())",
+            of_macro("panic"),
+        ),
+        (
+            "assert!({ macro_rules! m { () => {} } true })",
+            of_macro("macro_rules"),
+        ),
+        (
+            "assert!({ #[path = \"/tmp/x.rs\"] mod m; true })",
+            of_attribute("path"),
+        ),
+        (
+            "assert!({ #![feature(asm_experimental_arch)] true })",
+            of_attribute("feature"),
+        ),
+        (
+            "assert!({ #[derive(FromBytes)] struct X; true })",
+            Refusal::Derive("FromBytes".to_owned()),
+        ),
+        ("assert!({ mod m; true })", hidden("mod")),
+        ("assert!({ static mut X: u32 = 0; true })", hidden("static")),
+        ("assert!({ extern crate alloc; true })", hidden("extern")),
+        ("assert!({ trait T<'a> {} true })", hidden("trait")),
+        (
+            "assert!({ impl X for <Y as Z>::W {} true })",
+            hidden("impl"),
+        ),
+        ("assert!(x as fn() == y)", hidden("fn")),
+        ("assert!(f::<for<'a> fn(&'a u32)>())", hidden("for")),
+        ("assert!({ async { }; true })", Refusal::Async),
+        ("matches!(async { }, _)", Refusal::Async),
+        ("assert!(true; 0)", Refusal::Unknown),
+        ("matches!(0; 0)", Refusal::Unknown),
+        ("panic!(# \"\")", Refusal::Unknown),
+        (
+            "spine::view! { #[path = \"x\"] struct X: 4 bytes at 2 { } }",
+            of_attribute("path"),
+        ),
+        (
+            "view! { #[doc = include_str!(\"/tmp/x\")] struct X: 4 bytes at 2 { } }",
+            of_macro("include_str"),
+        ),
+        (
+            "view! { #[doc = other::panic!()] struct X: 4 bytes at 2 { } }",
+            of_macro("panic"),
+        ),
+        ("view! { mod x; }", hidden("mod")),
+    ] {
+        let text = format!("fn f() {{ let _ = {arguments}; }}");
+        assert_eq!(refusal(&text), expected, "{text}");
+    }
+    for (attribute, expected) in [
+        ("#[doc = include_str!(\"/tmp/x\")]", of_macro("include_str")),
+        ("#[must_use = env!(\"X\")]", of_macro("env")),
+        (
+            "#[expect(dead_code, reason = concat!())]",
+            of_macro("concat"),
+        ),
+    ] {
+        assert_eq!(refusal(&format!("{attribute} fn f() {{}}")), expected);
+    }
+}
+
+/// What handlers say in macros is none of that.
+#[test]
+fn plain_arguments_of_macros_pass() {
+    for plain in [
+        "assert!(x != y, \"{x} is not {}\", y)",
+        "assert!(x!=y && !z, \"{x} {more}\", more = !1)",
+        "assert!(if !(x || y) { return !(z) } else { !z },)",
+        "assert_eq!([1, 2].map(|x| { #[allow(unused)] let y = x; !y }), [!1, !2])",
+        "debug_assert_ne!(x as u32, <[u32]>::len(&[]) as u32)",
+        "matches!(x, Some(1) | None)",
+        "matches!(x, | X::Y { z: 1..=3, .. } if !z && matches!(z, 1 | 2),)",
+        "panic!()",
+        "unreachable!(\"for dyn unsafe mod include!()\")",
+        "assert!({ assert!(x); debug_assert!(matches!(y, _)); z })",
+        "assert!({ spine::view! { struct X: 4 bytes at 2 { } } true })",
+    ] {
+        judge(
+            Path::new("lib.rs"),
+            &format!("fn f() {{ let _ = {plain}; }}"),
+        )
+        .unwrap_or_else(|error| panic!("{plain}: {error}"));
+    }
+    let header = "
+        spine::view! {
+            /// TCP's first words, for `view!` (RFC 9293, section 3.1).
+            #[allow(missing_docs)]
+            pub(crate) struct Tcp: 8 bytes at 2 {
+                /// Source port.
+                source: u16 at 0,
+                sequence: u32 at 4,
+            }
+        }";
+    judge(Path::new("lib.rs"), header).expect("a header");
+}
+
+#[test]
+fn extensions_of_the_project_pass() {
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs it");
+    let root = Path::new(&folder).join("../..");
+    for folder in ["firmware/spine/extensions", "tests/extensions"] {
+        let crates = std::fs::read_dir(root.join(folder)).expect(folder);
+        let mut count = 0;
+        for one in crates {
+            let sources = one.expect(folder).path().join("src");
+            let files = judge_folder(&sources);
+            count += files.unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert!(count >= 3, "{folder}");
     }
 }
 

@@ -4,21 +4,6 @@ use super::Refusal;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// Macros that an extension may call.
-const MACROS: [&str; 12] = [
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "debug_assert",
-    "matches",
-    "panic",
-    "unreachable",
-    "todo",
-    "unimplemented",
-    "view",
-    "debug_assert_eq",
-    "debug_assert_ne",
-];
 /// Attributes that it may have.
 const ATTRIBUTES: [&str; 13] = [
     "doc",
@@ -47,10 +32,6 @@ const DERIVES: [&str; 9] = [
     "Ord",
     "Hash",
 ];
-/// Words that must not stand in the arguments of a macro, which the walk does not understand.
-const HIDDEN: [&str; 9] = [
-    "unsafe", "dyn", "fn", "for", "extern", "impl", "trait", "static", "macro",
-];
 
 /// The walk over a file.
 #[derive(Default)]
@@ -60,14 +41,14 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    fn refuse(&mut self, at: &impl Spanned, what: Refusal) {
+    pub(super) fn refuse(&mut self, at: &impl Spanned, what: Refusal) {
         let line = at.span().start().line;
         self.found.get_or_insert((line, what));
     }
 
     fn judge_derives(&mut self, attribute: &syn::Attribute) {
         let mut wrong = None;
-        let _ = attribute.parse_nested_meta(|meta| {
+        let judged = attribute.parse_nested_meta(|meta| {
             let name = meta.path.get_ident().map(ToString::to_string);
             let name = name.unwrap_or_else(|| "path".to_owned());
             if !DERIVES.contains(&name.as_str()) {
@@ -75,27 +56,10 @@ impl Walk {
             }
             Ok(())
         });
-        if let Some(name) = wrong {
-            self.refuse(attribute, Refusal::Derive(name));
-        }
-    }
-
-    fn judge_tokens(&mut self, at: &impl Spanned, tokens: proc_macro2::TokenStream) {
-        for token in tokens {
-            match token {
-                proc_macro2::TokenTree::Group(group) => self.judge_tokens(at, group.stream()),
-                proc_macro2::TokenTree::Ident(ident) => {
-                    let word = ident.to_string();
-                    if HIDDEN.contains(&word.as_str()) {
-                        self.refuse(at, Refusal::Hidden(word));
-                    }
-                }
-                proc_macro2::TokenTree::Punct(punct) if punct.as_char() == '!' => {
-                    // Negation; a macro in a macro is one of the list, or unknown to the compiler
-                    // here: its name is judged when it is expanded from a list's macro only.
-                }
-                _ => {}
-            }
+        match wrong {
+            Some(name) => self.refuse(attribute, Refusal::Derive(name)),
+            None if judged.is_err() => self.refuse(attribute, Refusal::Unknown),
+            None => {}
         }
     }
 }
@@ -196,25 +160,7 @@ impl<'ast> Visit<'ast> for Walk {
     }
 
     fn visit_macro(&mut self, node: &'ast syn::Macro) {
-        let name = node.path.segments.last().map(|one| one.ident.to_string());
-        let name = name.unwrap_or_default();
-        let is_known = match node.path.segments.len() {
-            1 => MACROS.contains(&name.as_str()),
-            2 => {
-                name == "view"
-                    && node
-                        .path
-                        .segments
-                        .first()
-                        .is_some_and(|one| one.ident == "spine")
-            }
-            _ => false,
-        };
-        if !is_known {
-            self.refuse(node, Refusal::Macro(name));
-            return;
-        }
-        self.judge_tokens(node, node.tokens.clone());
+        self.judge_macro(node);
     }
 
     fn visit_attribute(&mut self, node: &'ast syn::Attribute) {
@@ -225,26 +171,32 @@ impl<'ast> Visit<'ast> for Walk {
         } else if !ATTRIBUTES.contains(&name.as_str()) {
             self.refuse(node, Refusal::Attribute(name));
         }
+        // A macro may stand for a value, as in `#[doc = include_str!(..)]`.
+        match &node.meta {
+            syn::Meta::Path(_) => {}
+            syn::Meta::List(list) => self.judge_tokens(list.tokens.clone()),
+            syn::Meta::NameValue(pair) => self.visit_expr(&pair.value),
+        }
     }
 
     // What the parser does not understand is not understood here either.
     fn visit_item(&mut self, node: &'ast syn::Item) {
         if matches!(node, syn::Item::Verbatim(_)) {
-            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+            self.refuse(node, Refusal::Unknown);
         }
         visit::visit_item(self, node);
     }
 
     fn visit_expr(&mut self, node: &'ast syn::Expr) {
         if matches!(node, syn::Expr::Verbatim(_)) {
-            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+            self.refuse(node, Refusal::Unknown);
         }
         visit::visit_expr(self, node);
     }
 
     fn visit_type(&mut self, node: &'ast syn::Type) {
         if matches!(node, syn::Type::Verbatim(_)) {
-            self.refuse(node, Refusal::Hidden("syntax that is not known".to_owned()));
+            self.refuse(node, Refusal::Unknown);
         }
         visit::visit_type(self, node);
     }
