@@ -6,6 +6,7 @@
 //! projections in the heads of implementations. So these are refused, by a walk over the syntax,
 //! before anything is compiled. Macros could hide them: an extension defines none, calls those of a
 //! list, and has in their arguments what it may have elsewhere. Attributes are those of a list, too.
+//! No import gives a name of the lists to something else.
 //!
 //! This wall stands on a list of holes that are known. It is not the only one.
 
@@ -84,6 +85,9 @@ pub enum Refusal {
     /// A macro that is not on the list.
     #[error("the macro {0}!")]
     Macro(String),
+    /// `use .. as assert`, or another name of the lists.
+    #[error("the name {0} for something else")]
+    Renamed(String),
     /// A word in the arguments of a macro.
     #[error("`{0}` in the arguments of a macro")]
     Hidden(String),

@@ -204,6 +204,30 @@ fn what_stands_in_the_arguments_of_macros_is_refused_too() {
     }
 }
 
+/// A name of the lists means what it means in the language.
+#[test]
+fn what_is_permitted_under_another_name_is_refused() {
+    let renamed = |name: &str| Refusal::Renamed(name.to_owned());
+    for (text, expected) in [
+        ("use core::include as todo;", renamed("todo")),
+        ("pub use core::include_str as r#panic;", renamed("panic")),
+        ("use core::{env as view, fmt};", renamed("view")),
+        ("use core::marker::CoercePointee as Copy;", renamed("Copy")),
+        (
+            "use core::prelude::v1::global_allocator as test;",
+            renamed("test"),
+        ),
+        (
+            "fn f() { assert!({ use core::include as matches; true }) }",
+            renamed("matches"),
+        ),
+    ] {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+    let plain = "use core::fmt::{self as format, Debug as _};";
+    judge(Path::new("lib.rs"), plain).expect("other names");
+}
+
 /// What handlers say in macros is none of that.
 #[test]
 fn plain_arguments_of_macros_pass() {

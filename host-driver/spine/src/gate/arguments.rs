@@ -13,7 +13,7 @@ use syn::visit::Visit;
 use syn::{Attribute, Expr, Ident, Macro, Pat, Token};
 
 /// Macros that an extension may call.
-const MACROS: [&str; 12] = [
+pub(super) const MACROS: [&str; 12] = [
     "assert",
     "assert_eq",
     "assert_ne",

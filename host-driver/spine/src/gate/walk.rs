@@ -1,6 +1,8 @@
 //! The walk over the syntax of a file: what is refused where.
 
 use super::Refusal;
+use super::arguments::MACROS;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
@@ -150,6 +152,14 @@ impl<'ast> Visit<'ast> for Walk {
             self.refuse(node, Refusal::MutableStatic);
         }
         visit::visit_item_static(self, node);
+    }
+
+    fn visit_use_rename(&mut self, node: &'ast syn::UseRename) {
+        let name = node.rename.unraw().to_string();
+        let mut lists = [&MACROS[..], &ATTRIBUTES, &DERIVES].into_iter().flatten();
+        if lists.any(|one| *one == name) {
+            self.refuse(node, Refusal::Renamed(name));
+        }
     }
 
     fn visit_item_macro(&mut self, node: &'ast syn::ItemMacro) {
