@@ -2,10 +2,11 @@
 //!
 //! It places text, constants and region in a piece of the card's arena, and resolves imports by
 //! name and hash against the [domains](crate::policy) that the signer may link with. The
-//! [verifier](crate::verify()) then checks the result, whoever built it.
+//! [verifier](crate::verify()) then checks the result, whoever built it. A container of the grade
+//! `sandbox` is refused here, because the verifier does not prove that grade.
 
 use crate::policy::Grant;
-use spine_image::{Image, RelocationKind, Section, Target, interface};
+use spine_image::{Grade, Image, RelocationKind, Section, Target, interface};
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -19,6 +20,9 @@ pub struct Runtime {
 /// Why a container is not linked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LinkError {
+    /// It names a grade that no wall proves yet.
+    #[error("nothing proves the grade {0:?}, so no container of that grade is linked")]
+    Unproven(Grade),
     /// It wants what no runtime has.
     #[error("{0} is no interface of the runtime")]
     UnknownImport(String),
@@ -152,6 +156,10 @@ pub fn link(
     grant: &Grant,
     place: Place,
 ) -> Result<Linked, LinkError> {
+    match image.grade() {
+        Grade::Language => {}
+        grade @ Grade::Sandbox => return Err(LinkError::Unproven(grade)),
+    }
     let Place { base, room, pad } = place;
     let imports = resolve(image, runtime, grant)?;
     let text = image.section(Section::Text).len() as u32;

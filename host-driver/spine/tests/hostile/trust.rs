@@ -1,7 +1,8 @@
 //! Whose containers are trusted, and what the policy grants them.
 
-use crate::{ID, init, policy_text, signer};
+use crate::{BASE, ID, init, policy_text, runtime, signer};
 use spine_image::{Grade, ImageError};
+use spine_linker::link::{LinkError, Place, link};
 use spine_linker::policy::{Policy, PolicyError};
 use spine_linker::sign::{TrustError, trusted};
 
@@ -25,6 +26,23 @@ fn who_did_not_sign_is_not_trusted() {
     );
     let error = trusted(&container[..60], &ID).expect_err("cut");
     assert!(matches!(error, TrustError::Image(ImageError::Cut { .. })));
+}
+
+/// Whatever the policy asks for: a container may name a grade, but no wall stands behind it.
+#[test]
+fn a_grade_that_nothing_proves_is_not_linked() {
+    let mut built = init(&[]);
+    built.grade = Grade::Sandbox;
+    let container = signer(1).sign(&built);
+    let image = trusted(&container, &ID).expect("signed");
+    for needs in ["language", "sandbox"] {
+        let policy = Policy::parse(&policy_text(&format!("grade = \"{needs}\"")));
+        let policy = policy.expect("a policy");
+        let grant = policy.grant(&signer(1).public(), image.grade());
+        let place = Place::in_arena(BASE, 0x1000);
+        let linked = link(&image, &runtime(), grant.expect("granted"), place);
+        assert_eq!(linked, Err(LinkError::Unproven(Grade::Sandbox)), "{needs}");
+    }
 }
 
 #[test]
