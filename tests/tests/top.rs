@@ -1,14 +1,18 @@
 //! Tests `tigonctl top` in a terminal: its screen, another size, its end.
 
+use clap::ValueEnum;
+use host_driver::Config;
 use host_driver::nic::DropReason;
 use integration_tests::engine::tools;
 use integration_tests::tigonctl::{Driver, complaint, program};
-use integration_tests::{Engine, Sim, frames};
+use integration_tests::{Engine, Sim, Stage, frames};
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
+use spine_linker::policy::Policy;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -39,7 +43,11 @@ struct Terminal {
 
 impl Terminal {
     fn open(rows: u16, cols: u16, words: &[&str]) -> Terminal {
-        let driver = Driver::<Sim>::open();
+        Terminal::of(Driver::<Sim>::open(), rows, cols, words)
+    }
+
+    /// The same beside a driver that is there.
+    fn of(driver: Driver<Sim>, rows: u16, cols: u16, words: &[&str]) -> Terminal {
         let pty = native_pty_system()
             .openpty(size(rows, cols))
             .expect("a terminal");
@@ -227,6 +235,27 @@ fn the_load_of_each_handler_is_on_the_screen() {
     let of_b = load(&text, "ReceiveComplete", "B %");
     assert_eq!(of_b, None, "CPU A takes received frames:\n{text}");
     assert!(text.contains("each CPU's time, by "), "{text}");
+    terminal.keys.write_all(b"q").expect("a key");
+}
+
+/// A driver that serves extensions says so, while none is loaded, too.
+#[test]
+fn extensions_and_their_pool_are_on_the_screen() {
+    let built = build(FirmwareOptions {
+        variant: Variant::from_str("spine", false).expect("a variant"),
+        placement: Placement::Scratch,
+        quiet: true,
+    });
+    let image = std::fs::read(built.expect("the firmware builds").tg2).expect("the image");
+    let mut stage = Stage::<Sim>::probed(Config::default());
+    stage.nic.load(&image).expect("it starts");
+    stage.nic.open().expect("it opens");
+    let driver = Driver::of(stage).with_extensions(Policy::default());
+    let mut terminal = Terminal::of(driver, 24, 80, &[]);
+    terminal.until("pool", |screen| {
+        let text = screen.contents();
+        text.contains("extensions: 12 slots of the pool are free") && text.contains("overruns")
+    });
     terminal.keys.write_all(b"q").expect("a key");
 }
 

@@ -6,6 +6,7 @@
 //! and a load from the CPU's idle turns.
 
 mod draw;
+mod extensions;
 mod looks;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use super::look::Source;
 use super::queues::{self, Rates};
 use super::rings::{Ring, read_rings};
 use draw::draw;
+use extensions::Loaded;
 use looks::{Activity, LOOK, Looks, Seen, activities, read_profile};
 
 /// The counts at one moment.
@@ -39,6 +41,8 @@ pub struct Sample {
     pub rings: Vec<Ring>,
     /// The receive queues; none in classic mode.
     pub queues: Vec<QueueReport>,
+    /// The extensions; None of a driver that serves none.
+    pub extensions: Option<Loaded>,
     /// Recent samples of the CPUs; None without the firmware's ELF file.
     pub seen: Option<Seen>,
 }
@@ -55,6 +59,7 @@ impl Sample {
             rings: read_rings(source)?,
             // A driver in classic mode says that it has none.
             queues: queues::read(source).unwrap_or_default(),
+            extensions: extensions::read(source),
             seen,
         })
     }
@@ -100,6 +105,8 @@ pub struct View {
     pub rings: Vec<Ring>,
     /// The receive queues, with their rates.
     pub queues: Vec<(QueueReport, Rates)>,
+    /// The extensions, with their rates; None of a driver that serves none.
+    pub extensions: Option<(Loaded, Vec<extensions::Rates>)>,
 }
 
 /// Computes views from samples.
@@ -172,6 +179,10 @@ impl Watch {
                 let rates = queues::rates(&last.queues, &now.queues, seconds);
                 now.queues.into_iter().zip(rates).collect()
             },
+            extensions: now.extensions.map(|loaded| {
+                let rates = extensions::rates(last.extensions.as_ref(), &loaded, seconds);
+                (loaded, rates)
+            }),
         })
     }
 }
@@ -258,6 +269,7 @@ mod tests {
                 },
             ],
             queues: Vec::new(),
+            extensions: None,
             seen: None,
         }
     }

@@ -5,15 +5,16 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 
-use super::View;
 use super::looks::{ALL, Activity, ENOUGH, Seen, folded};
+use super::{View, extensions};
 
 /// Draws a view.
 pub fn draw(frame: &mut Frame<'_>, view: &View) {
-    let [head, loads, body] = Layout::vertical([
+    let [head, loads, body, below] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(4),
         Constraint::Min(8),
+        Constraint::Length(extensions::height(view.extensions.as_ref())),
     ])
     .areas(frame.area());
     let [input, output] = view.rates.map(|(frames, megabits)| {
@@ -27,6 +28,9 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     );
     frame.render_widget(Paragraph::new(line).bold(), head);
     draw_loads(frame, loads, view);
+    if let Some(loaded) = &view.extensions {
+        extensions::draw(frame, below, loaded);
+    }
     let [handlers, right] =
         Layout::horizontal([Constraint::Min(20), Constraint::Length(RIGHT)]).areas(body);
     draw_handlers(frame, handlers, view);
@@ -113,7 +117,7 @@ fn column(value: f64) -> String {
 }
 
 /// A name in this many columns, visibly truncated if it is longer.
-fn fitted(name: &str, columns: usize) -> String {
+pub(super) fn fitted(name: &str, columns: usize) -> String {
     if name.chars().count() <= columns {
         return name.to_owned();
     }
@@ -201,7 +205,7 @@ fn load(view: &View, cpu: usize) -> (f64, String) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::top::looks::tests::seen;
     use crate::top::tests::sample;
@@ -216,7 +220,7 @@ mod tests {
         sized(view, 76, 18)
     }
 
-    fn sized(view: &View, columns: u16, rows: u16) -> String {
+    pub(in crate::top) fn sized(view: &View, columns: u16, rows: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
         terminal.draw(|frame| draw(frame, view)).expect("it draws");
         terminal.backend().to_string()
@@ -339,6 +343,7 @@ mod tests {
                 size: 512,
             }],
             queues: Vec::new(),
+            extensions: None,
         };
         let text = sized(&view, 80, 24);
         insta::assert_snapshot!("widest", text);
