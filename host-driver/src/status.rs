@@ -19,7 +19,8 @@
 //! developer needs on a running card; its registers and memory stay the driver's.
 //!
 //! Between two requests the driver takes log messages off the card and keeps the newest
-//! ([`Backlog`](crate::log::Backlog)), so that any number of clients see them.
+//! ([`Backlog`](crate::log::Backlog)), so that any number of clients see them. It does the same
+//! with what handlers of extensions send to it.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -39,18 +40,19 @@ use crate::live::MOST_FRAMES;
 use crate::log::LogFrame;
 use crate::nic::{Control, Negotiate, NicError, every_field};
 use crate::transport::Transport;
-use applications::Applications;
+use extensions::Served;
 
 mod applications;
 mod client;
 mod endpoint;
 mod extensions;
+mod inbox;
 mod queues;
 mod request;
 
 pub use client::{ask, capture, words};
 pub use endpoint::Application;
-pub use request::{CardAnswer, LogAnswer, Request, RouteRequest};
+pub use request::{CardAnswer, HandlerMessage, HandlerMessages, LogAnswer, Request, RouteRequest};
 
 /// Longest request, in bytes: one with an extension, in hexadecimal digits.
 const LONGEST: u64 = 0x4_0000;
@@ -71,10 +73,8 @@ pub struct StatusServer {
     path: PathBuf,
     /// When the log was fetched last.
     polled: Cell<Option<Instant>>,
-    /// What is loaded on the card; none where the driver has no policy.
-    extensions: RefCell<Option<Extensions>>,
-    /// Processes with endpoints.
-    applications: RefCell<Applications>,
+    /// Extensions, and who exchanges messages with them.
+    served: RefCell<Served>,
 }
 
 impl StatusServer {
@@ -98,15 +98,14 @@ impl StatusServer {
             listener,
             path: path.to_owned(),
             polled: Cell::new(None),
-            extensions: RefCell::new(None),
-            applications: RefCell::default(),
+            served: RefCell::default(),
         })
     }
 
     /// Loads extensions, too: those that the policy lets in.
     #[must_use]
     pub fn with_extensions(self, policy: Policy) -> Self {
-        self.extensions.replace(Some(Extensions::new(policy)));
+        self.served.borrow_mut().extensions = Some(Extensions::new(policy));
         self
     }
 
@@ -124,18 +123,19 @@ impl StatusServer {
             let _ = nic.poll_log();
             nic.readers().remove_ended();
         }
-        let mut extensions = self.extensions.borrow_mut();
-        let mut applications = self.applications.borrow_mut();
-        if let Some(extensions) = extensions.as_mut() {
-            // As above.
-            let _ = applications.serve(extensions, nic);
-        }
+        let mut served = self.served.borrow_mut();
+        served.serve(nic);
         for _ in 0..BATCH {
             let Ok((stream, _)) = self.listener.accept() else {
                 return;
             };
-            let _ = converse(&stream, nic, &mut extensions, &mut applications);
+            let _ = converse(&stream, nic, &mut served);
         }
+    }
+
+    /// Listens no more, and closes all endpoints: the driver is about to end.
+    pub fn close<T: Transport>(self, nic: &mut Control<T>) {
+        self.served.borrow_mut().close(nic);
     }
 }
 
@@ -148,8 +148,7 @@ impl Drop for StatusServer {
 fn converse<T: Transport>(
     mut stream: &UnixStream,
     nic: &mut Control<T>,
-    extensions: &mut Option<Extensions>,
-    applications: &mut Applications,
+    served: &mut Served,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -163,13 +162,13 @@ fn converse<T: Transport>(
         _ => None,
     };
     let opens = matches!(request, Ok(Request::OpenEndpoint { .. }));
-    let answer = request.and_then(|request| answer(&request, nic, extensions, applications));
+    let answer = request.and_then(|request| answer(&request, nic, served));
     let good = answer.is_ok();
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     // In one write: each write takes a buffer of its own, and the socket has room for some hundred.
     // A client that reads late would find its answer truncated.
     if good && opens {
-        return applications.answer(stream, &format!("{answer}\n"));
+        return served.applications.answer(stream, &format!("{answer}\n"));
     }
     stream.write_all(format!("{answer}\n").as_bytes())?;
     match capture {
@@ -181,8 +180,7 @@ fn converse<T: Transport>(
 fn answer<T: Transport>(
     request: &Request,
     nic: &mut Control<T>,
-    loaded: &mut Option<Extensions>,
-    applications: &mut Applications,
+    served: &mut Served,
 ) -> Result<Value, String> {
     let text = |error: NicError| error.to_string();
     match request {
@@ -256,9 +254,10 @@ fn answer<T: Transport>(
         | Request::UnloadExtension { .. }
         | Request::OpenEndpoint { .. }
         | Request::SendMessage { .. }
+        | Request::HandlerMessages { .. }
         | Request::Lease { .. }
         | Request::Routes { .. }
-        | Request::ResumeExtension { .. } => extensions::answer(loaded, applications, request, nic),
+        | Request::ResumeExtension { .. } => extensions::answer(served, request, nic),
         Request::Link { up } => {
             let link = nic.config().link.with_enabled(*up);
             nic.set_link(link, Negotiate::Both).map_err(text)?;

@@ -111,6 +111,12 @@ impl<E: Engine> Driver<E> {
         nic.service().expect("the card is well");
     }
 
+    /// Ends as the process does: nobody is served any more, the card is there.
+    pub fn end(mut self) -> Stage<E> {
+        self.server.close(&mut self.stage.nic);
+        self.stage
+    }
+
     /// Starts `tigonctl --attach`.
     pub fn start(&self, words: &[&str]) -> Child {
         Command::new(program())

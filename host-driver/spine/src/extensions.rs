@@ -162,6 +162,17 @@ impl Extensions {
         Ok(())
     }
 
+    /// The name of the extension that a domain has.
+    pub fn name(&self, domain: u32) -> Option<&str> {
+        let row = self.loaded.get(domain as usize)?.as_ref()?;
+        Some(&row.name)
+    }
+
+    /// Whether nothing is loaded, as of the last look at the card.
+    pub fn is_empty(&self) -> bool {
+        self.loaded.iter().all(Option::is_none)
+    }
+
     /// Lets a domain run again that was suspended.
     ///
     /// # Errors

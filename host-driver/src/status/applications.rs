@@ -38,7 +38,7 @@ use crate::dma::{DmaMemory, PAGE_BYTES};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
-/// Endpoint 0 is the driver's own.
+/// Endpoint 0 is the driver's own ([`super::inbox`]).
 const FIRST: u32 = 1;
 /// Bytes of bulk data that a process gets, at most.
 const MOST_BULK: u32 = 1 << 20;
@@ -188,25 +188,11 @@ impl Applications {
             match attend(&mut application, extensions, control) {
                 Ok(true) => self.open.push(application),
                 Ok(false) => {
-                    let mut card = ExtensionCard(control);
-                    let taken_back = application.screen.map_or(Ok(()), |domain| {
-                        extensions.set_screen(&mut card, domain, Lease::NONE)
-                    });
-                    let closed = taken_back.and_then(|()| {
-                        application.screen = None;
-                        extensions.close_endpoint(&mut card, application.endpoint)
-                    });
-                    if let Err(error) = closed {
+                    if let Err(error) = end(&mut application, extensions, control) {
                         // The card may still reach its memory.
                         self.open.push(application);
                         self.open.extend(left);
                         return Err(error);
-                    }
-                    let _ = control.transport().unmap(&application.memory);
-                    let domains = application.domains.iter().filter(|_| application.unload);
-                    for domain in domains {
-                        // Somebody else may have unloaded it.
-                        let _ = extensions.unload(&mut ExtensionCard(control), *domain);
                     }
                 }
                 Err(error) => {
@@ -215,6 +201,22 @@ impl Applications {
                     return Err(error);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Closes all endpoints: the driver ends.
+    pub fn close<T: Transport>(
+        &mut self,
+        extensions: &mut Extensions,
+        control: &mut Control<T>,
+    ) -> Result<(), LoadError<NicError>> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        self.follow(extensions, control)?;
+        while let Some(mut application) = self.open.pop() {
+            end(&mut application, extensions, control)?;
         }
         Ok(())
     }
@@ -286,6 +288,27 @@ fn handlers(domains: &[u32]) -> u32 {
     domains
         .iter()
         .fold(0, |bits, domain| bits | handlers_of(*domain))
+}
+
+/// Takes back what a process had: its screen, its endpoint, its memory, and the domains that it
+/// wished to go with it.
+fn end<T: Transport>(
+    application: &mut Application,
+    extensions: &mut Extensions,
+    control: &mut Control<T>,
+) -> Result<(), LoadError<NicError>> {
+    let mut card = ExtensionCard(control);
+    if let Some(domain) = application.screen {
+        extensions.set_screen(&mut card, domain, Lease::NONE)?;
+        application.screen = None;
+    }
+    extensions.close_endpoint(&mut card, application.endpoint)?;
+    let _ = control.transport().unmap(&application.memory);
+    for domain in application.domains.iter().filter(|_| application.unload) {
+        // Somebody else may have unloaded it.
+        let _ = extensions.unload(&mut ExtensionCard(control), *domain);
+    }
+    Ok(())
 }
 
 /// Sees to one process; whether it is still there.

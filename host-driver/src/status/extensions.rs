@@ -8,18 +8,52 @@ use spine_linker::load::LoadError;
 use spine_linker::routes::{self, RouteError};
 
 use super::applications::{Applications, Wanted};
+use super::inbox::Inbox;
 use super::request::{Request, RouteRequest};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
+/// What the driver knows of extensions, and of those who exchange messages with them.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    /// What is loaded on the card; none where the driver has no policy.
+    pub extensions: Option<Extensions>,
+    /// Processes with endpoints.
+    pub applications: Applications,
+    /// The driver's own endpoint.
+    pub inbox: Inbox,
+}
+
+impl Served {
+    /// Takes and passes on messages. The driver's own loop notices a card that has gone.
+    pub fn serve<T: Transport>(&mut self, control: &mut Control<T>) {
+        if let Some(extensions) = &mut self.extensions {
+            let _ = self.applications.serve(extensions, control);
+            let _ = self.inbox.serve(extensions, control);
+        }
+    }
+
+    /// Closes all endpoints. A card that has gone has none.
+    pub fn close<T: Transport>(&mut self, control: &mut Control<T>) {
+        if let Some(extensions) = &mut self.extensions {
+            let _ = self.applications.close(extensions, control);
+            let _ = self.inbox.close(extensions, control);
+        }
+    }
+}
+
 /// Does what a request asks for: `{"domain": n}` after a load, and always what is loaded then,
 /// `{"free": bytes, "extensions": [..]}`.
 pub(super) fn answer<T: Transport>(
-    extensions: &mut Option<Extensions>,
-    applications: &mut Applications,
+    served: &mut Served,
     request: &Request,
     control: &mut Control<T>,
 ) -> Result<Value, String> {
+    let Served {
+        extensions,
+        applications,
+        inbox,
+    } = served;
     let Some(extensions) = extensions else {
         return Err(
             "the driver loads no extensions: bridge --extensions POLICY has it do so".to_owned(),
@@ -44,6 +78,12 @@ pub(super) fn answer<T: Transport>(
         };
         return applications.open(extensions, control, &wanted);
     }
+    if let Request::HandlerMessages { from } = request {
+        return Ok(json!({ "handler_messages": inbox.messages(*from) }));
+    }
+    if let Request::LoadExtension { .. } = request {
+        inbox.open(extensions, control).map_err(text)?;
+    }
     if let Request::UnloadExtension { domain } = request {
         let revoked = applications.revoke(extensions, control, *domain);
         revoked.map_err(text)?;
@@ -63,7 +103,9 @@ pub(super) fn answer<T: Transport>(
             let guards: Result<Vec<_>, _> = guards.collect();
             let guards = guards.map_err(|error| error.to_string())?;
             let domain = extensions.load(&mut card, &container, &guards);
-            loaded = Some(domain.map_err(text)?);
+            let domain = domain.map_err(text)?;
+            inbox.name(domain, extensions.name(domain).unwrap_or_default());
+            loaded = Some(domain);
         }
         Request::UnloadExtension { domain } => {
             extensions.unload(&mut card, *domain).map_err(text)?;
@@ -93,7 +135,10 @@ pub(super) fn answer<T: Transport>(
     let reports = extensions.reports(&mut card).map_err(text)?;
     let free = extensions.free(&mut card).map_err(text)?;
     let ledger = extensions.ledger(&mut card).map_err(text)?;
-    let endpoints = extensions.endpoints(&mut card, &applications.numbers());
+    inbox.follow(extensions, control).map_err(text)?;
+    let mut numbers = applications.numbers();
+    numbers.splice(0..0, inbox.number());
+    let endpoints = extensions.endpoints(&mut ExtensionCard(control), &numbers);
     let endpoints = endpoints.map_err(text)?;
     Ok(json!({
         "domain": loaded,

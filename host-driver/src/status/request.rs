@@ -104,6 +104,11 @@ pub enum Request {
         /// Arguments, up to 60.
         arguments: Vec<u32>,
     },
+    /// Messages of handlers to the driver.
+    HandlerMessages {
+        /// The number of the first requested message.
+        from: u64,
+    },
     /// Leases a domain a range of the bus, or takes it back.
     Lease {
         /// The domain.
@@ -151,6 +156,7 @@ impl Request {
             | Self::Queues
             | Self::Rss
             | Self::Extensions
+            | Self::HandlerMessages { .. }
             | Self::Capture { .. } => false,
             Self::Routes { change, .. } => change.is_some(),
             Self::SetRss { .. }
@@ -193,6 +199,31 @@ pub struct LogAnswer {
     pub lost: [u64; 2],
     /// The build of the firmware, if it is one with a log.
     pub build: Option<String>,
+}
+
+/// A message that a handler has sent to the driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerMessage {
+    /// The handler's domain.
+    pub domain: u32,
+    /// The extension that was loaded there.
+    pub name: String,
+    /// The handler's number.
+    pub handler: u8,
+    /// Its words.
+    pub arguments: Vec<u32>,
+}
+
+/// Messages of handlers to the driver, which keeps the newest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerMessages {
+    /// The number of the first message here: higher than was asked for if those before it are not
+    /// kept any more.
+    pub first: u64,
+    /// The number after the newest message.
+    pub end: u64,
+    /// Some messages from the first one on.
+    pub messages: Vec<HandlerMessage>,
 }
 
 impl LogAnswer {

@@ -10,6 +10,7 @@ mod exchange;
 mod expected;
 mod fuzz;
 mod housekeeping;
+mod inbox;
 mod kept;
 mod leased;
 mod messages;

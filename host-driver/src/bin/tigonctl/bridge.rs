@@ -92,7 +92,9 @@ fn with_one_thread(
             status.serve(nic);
         }
     })?;
-    drop(status);
+    if let Some(status) = status {
+        status.close(&mut nic);
+    }
     drop(tap);
     let text = format!(
         "{} frames to the card, {} to {}, {} recoveries",
@@ -159,7 +161,7 @@ fn with_queues(
     let patience = Duration::from_secs(options.run.link_timeout);
     let begun = Instant::now();
     let (mut is_ready, mut late, mut reported) = (false, None, 0);
-    let (nic, report) = queues::run(nic, &taps, plan, stop, |control, progress| {
+    let (mut nic, report) = queues::run(nic, &taps, plan, stop, |control, progress| {
         if let Some(status) = &status {
             status.serve(control);
         }
@@ -187,7 +189,9 @@ fn with_queues(
             stop.store(true, Ordering::Relaxed);
         }
     })?;
-    drop(status);
+    if let Some(status) = status {
+        status.close(&mut nic);
+    }
     drop(taps);
     if let Some(late) = late {
         nic.shut_down()?;

@@ -17,6 +17,7 @@ use super::cli::{Arguments, SpineAction};
 use super::output::Output;
 use super::rss::driver;
 
+mod log;
 mod routes;
 mod video;
 
@@ -46,6 +47,7 @@ pub fn spine(
                 guards: guards.clone(),
             }
         }
+        SpineAction::Log => return log::log(arguments, output),
         SpineAction::Message { .. } => return message(arguments, action, output),
         SpineAction::Route { domain, action } => {
             return routes::route(arguments, *domain, action, output);
@@ -101,7 +103,10 @@ pub fn spine(
             let value = json!({ "domain": domain, "handler": handler });
             output.result("sent", value, &text);
         }
-        SpineAction::Message { .. } | SpineAction::Route { .. } | SpineAction::Video { .. } => {}
+        SpineAction::Log
+        | SpineAction::Message { .. }
+        | SpineAction::Route { .. }
+        | SpineAction::Video { .. } => {}
         SpineAction::Lease { domain, .. } => {
             let report = reports.iter().find(|one| one.domain == *domain);
             let lease = report.map_or(Lease::NONE, |one| one.lease);
@@ -165,12 +170,11 @@ fn message(arguments: &Arguments, action: &SpineAction, output: &Output) -> Resu
         let patience = Duration::from_millis(*patience);
         let answer = application.receive(patience)?;
         let answer = answer.context("no answer has come")?;
-        let words = answer.arguments.iter().map(|word| format!("{word:#x}"));
         let text = format!(
             "domain {}, handler {}: {}",
             answer.from.domain,
             answer.from.handler,
-            words.collect::<Vec<_>>().join(" ")
+            words_text(&answer.arguments)
         );
         let value = json!({
             "domain": answer.from.domain,
@@ -180,6 +184,11 @@ fn message(arguments: &Arguments, action: &SpineAction, output: &Output) -> Resu
         output.result("message", value, &text);
     }
     Ok(())
+}
+
+fn words_text(words: &[u32]) -> String {
+    let words = words.iter().map(|word| format!("{word:#x}"));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn leased(lease: Lease) -> String {

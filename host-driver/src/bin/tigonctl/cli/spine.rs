@@ -12,6 +12,7 @@ pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --attach tigon0.status spine list\n  \
     tigonctl --attach tigon0.status spine stats 0\n  \
     tigonctl --attach tigon0.status spine message 0 1 17 0xFF\n  \
+    tigonctl --attach tigon0.status spine log\n  \
     tigonctl --attach tigon0.status spine route add 10.0.0.0/8 02:00:00:00:00:05\n  \
     tigonctl --attach tigon0.status spine video show 0 --window 320x240+10+5 --png screen.png\n  \
     tigonctl --attach tigon0.status spine unload 0\n\
@@ -66,7 +67,9 @@ pub enum SpineAction {
         #[arg(long, default_value_t = 1000)]
         patience: u64,
     },
-    /// Print the endpoints of processes, and what became of their messages.
+    /// Print what handlers have sent to the driver's process: the newest 256 messages.
+    Log,
+    /// Print the endpoints of the driver and of applications, and what became of their messages.
     Endpoints,
     /// Print which domains keep frames.
     Ledger,

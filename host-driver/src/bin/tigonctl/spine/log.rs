@@ -1,0 +1,71 @@
+//! `tigonctl spine log`: what handlers have sent to the driver's process.
+
+use anyhow::Result;
+use host_driver::status::{HandlerMessage, HandlerMessages, Request};
+use serde_json::json;
+
+use super::words_text;
+use crate::cli::Arguments;
+use crate::output::Output;
+use crate::rss::driver;
+
+/// Prints the messages that the driver keeps, the oldest first.
+pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
+    let mut source = driver(arguments)?;
+    let (mut next, mut end) = (0, None);
+    loop {
+        let mut answer = source.request(&Request::HandlerMessages { from: next })?;
+        let answer: HandlerMessages = serde_json::from_value(answer["handler_messages"].take())?;
+        // Those that come meanwhile are for the next time.
+        let end = *end.get_or_insert(answer.end);
+        if answer.first > next {
+            let lost = answer.first - next;
+            let text = format!("{lost} messages are not kept any more");
+            output.result("messages-lost", json!({ "messages": lost }), &text);
+        }
+        next = answer.first;
+        for message in answer.messages {
+            let value = json!({
+                "number": next,
+                "domain": message.domain,
+                "extension": message.name,
+                "handler": message.handler,
+                "arguments": message.arguments,
+            });
+            output.result("message", value, &line(&message));
+            next += 1;
+        }
+        if next >= end {
+            return Ok(());
+        }
+    }
+}
+
+fn line(message: &HandlerMessage) -> String {
+    let text = format!(
+        "{}, domain {}, handler {}: {}",
+        message.name,
+        message.domain,
+        message.handler,
+        words_text(&message.arguments)
+    );
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_has_sent_which_words() {
+        let mut message = HandlerMessage {
+            domain: 2,
+            name: "hello".to_owned(),
+            handler: 5,
+            arguments: vec![17, 0xFF],
+        };
+        assert_eq!(line(&message), "hello, domain 2, handler 5: 0x11 0xff");
+        message.arguments.clear();
+        assert_eq!(line(&message), "hello, domain 2, handler 5:");
+    }
+}
