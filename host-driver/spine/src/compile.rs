@@ -5,10 +5,13 @@
 //! lines calls `init` and defines the panic handler. The compiler and the flags are the firmware's,
 //! with overflow checks; the result is one object file.
 
+mod inputs;
+
+pub use inputs::{Input, id_of};
+
 use crate::gate::{self, GateError};
 use crate::object_file::{self, ObjectError};
-use sha2::{Digest, Sha256};
-use spine_image::{Builder, Grade, interface};
+use spine_image::{Builder, Grade};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use thiserror::Error;
@@ -119,45 +122,7 @@ pub fn judge_manifest(text: &str) -> Result<String, CompileError> {
     }
 }
 
-/// All files below a folder, in the order of their names.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
-    let mut files = Vec::new();
-    for path in gate::sorted_entries(folder).map_err(system("read the API's folder"))? {
-        if path.is_dir() {
-            files.extend(files_below(&path)?);
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(files)
-}
-
 impl Compiler {
-    /// Which compiler, API and flags make containers: what is built with others is refused.
-    ///
-    /// # Errors
-    /// [`CompileError::System`].
-    pub fn build_id(&self) -> Result<[u8; 16], CompileError> {
-        let version = Command::new(&self.rustc).arg("-vV").output();
-        let version = version.map_err(system("start the compiler"))?;
-        let mut hash = Sha256::new();
-        hash.update(&version.stdout);
-        hash.update(read(&self.target_description())?);
-        hash.update(manifest_of_object(""));
-        for one in interface::ALL {
-            hash.update(one.hash().to_be_bytes());
-        }
-        for path in files_below(&self.api().join("src"))? {
-            hash.update(read(&path)?);
-        }
-        let digest = hash.finalize();
-        let mut id = [0; 16];
-        for (to, from) in id.iter_mut().zip(digest) {
-            *to = from;
-        }
-        Ok(id)
-    }
-
     fn target_description(&self) -> PathBuf {
         self.root.join("linker").join(format!("{TARGET}.json"))
     }
