@@ -4,7 +4,7 @@
 //! extension is linked with those of the domains that its signer is granted, and no others.
 //!
 //! ```toml
-//! build = "0c4e..."               # 32 hexadecimal digits: compiler and API that are trusted
+//! build = "0c4e..."               # 32 hexadecimal digits: compiler, API and gate to trust
 //! floor = 20000                   # an emulated card: microseconds that each run has at least
 //!
 //! [[signer]]
@@ -223,7 +223,7 @@ impl Policy {
         })
     }
 
-    /// The build of compiler and API whose containers are trusted, if the file names it.
+    /// The build of compiler, API and gate whose containers are trusted, if the file names it.
     pub fn build(&self) -> Option<&[u8; 16]> {
         self.build.as_ref()
     }

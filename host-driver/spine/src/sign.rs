@@ -16,7 +16,7 @@ pub enum TrustError {
     /// Somebody else signed it, or it was changed since.
     #[error("the container is not signed by the signer that it names")]
     Untrusted,
-    /// Another compiler or API made it.
+    /// Another compiler, API or gate made it.
     #[error("the container was made by another build of compiler and API")]
     OtherBuild,
 }
