@@ -3,7 +3,9 @@
 use crate::address::{AddressHandle, Destination, Headers};
 use crate::card::{Card, Memory};
 use crate::config::{CutThrough, EndpointConfig};
-use crate::endpoint::{Endpoint, Region};
+use crate::endpoint::Endpoint;
+use crate::error::EudpError;
+use crate::region::Region;
 use host_interface::eudp::{
     BlockWord, COMPLETION_BYTES, Command, DESCRIPTOR_BYTES, DESCRIPTORS_MAX, ENDPOINTS,
     EndpointWord, HANDLES, LAYOUT, LEAD_OF_BUS, Outcome, REGIONS, Refusal, SLOTS, TRACE,
@@ -11,49 +13,6 @@ use host_interface::eudp::{
 };
 use host_interface::eudp::{HandleWord, RegionWord};
 use host_interface::extension::{Extension, MAGIC};
-use thiserror::Error;
-
-/// Why something of the broker's is not done.
-#[derive(Debug, Error)]
-pub enum EudpError<E: std::error::Error, M: std::error::Error> {
-    /// The card is gone.
-    #[error("the card: {0}")]
-    Card(E),
-    /// The memory is not what the card can reach.
-    #[error("the memory: {0}")]
-    Memory(M),
-    /// The firmware has no endpoints.
-    #[error("the firmware on the card has no endpoints")]
-    NoEndpoints,
-    /// The firmware has another layout of its block.
-    #[error("the firmware's block has layout {0}, this host knows {LAYOUT}")]
-    Layout(u32),
-    /// The firmware does not answer.
-    #[error("the firmware does not answer")]
-    NoAnswer,
-    /// The firmware refuses.
-    #[error("the firmware refuses: {0:?}")]
-    Refused(Outcome),
-    /// There are as many as there can be.
-    #[error("all {most} {what} are in use")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many there are.
-        most: u32,
-    },
-    /// An MTU that no endpoint has.
-    #[error("a packet cannot have {0} bytes: 576 to 9000 are allowed")]
-    Mtu(u32),
-    /// A VLAN that there is not.
-    #[error("there is no VLAN {0}: 1 to 4094 are allowed")]
-    Vlan(u16),
-    /// Queues of a length that there is not.
-    #[error(
-        "a queue cannot have {0} descriptors: it takes a power of two from {SLOTS} to {DESCRIPTORS_MAX}"
-    )]
-    Descriptors(u32),
-}
 
 type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
 

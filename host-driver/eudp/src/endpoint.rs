@@ -3,71 +3,14 @@
 use crate::address::AddressHandle;
 use crate::card::{Card, Memory};
 use crate::config::EndpointConfig;
+use crate::error::SendError;
+use crate::region::{Region, Segment, segments};
 use host_interface::eudp::{
     COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES,
-    Kind, SEGMENTS, SLOTS, Status, Verdict, posted, receive_slot, send_slot, to_word,
+    Kind, SLOTS, Status, Verdict, posted, receive_slot, send_slot, to_word,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use thiserror::Error;
-
-/// Memory that an endpoint may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    number: u32,
-    bytes: u32,
-}
-
-impl Region {
-    /// A piece of it.
-    pub fn segment(self, offset: u32, bytes: u32) -> Segment {
-        Segment {
-            region: self,
-            offset,
-            bytes,
-        }
-    }
-
-    /// Its bytes.
-    pub fn bytes(self) -> u32 {
-        self.bytes
-    }
-}
-
-/// A piece of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    region: Region,
-    offset: u32,
-    bytes: u32,
-}
-
-/// Why a descriptor is not posted.
-#[derive(Debug, Error)]
-pub enum SendError<E: std::error::Error> {
-    /// The card is gone.
-    #[error("the card: {0}")]
-    Card(E),
-    /// A datagram that no UDP can carry.
-    #[error("a datagram cannot have {0} bytes: at most {DATAGRAM_MAX} are allowed")]
-    TooLong(usize),
-    /// More data than a descriptor has room for.
-    #[error("{0} bytes do not fit the descriptor: it holds {INLINE_BYTES}")]
-    TooLongInline(usize),
-    /// More pieces than a descriptor has room for.
-    #[error("{0} pieces do not fit the descriptor: it holds 1 to {SEGMENTS}")]
-    Segments(usize),
-    /// A piece that is not in its region, is empty, or is longer than a datagram.
-    #[error("{bytes} bytes at {offset:#x} are not within the region of {there} bytes")]
-    Outside {
-        /// First byte.
-        offset: u32,
-        /// Bytes.
-        bytes: u32,
-        /// The region's.
-        there: u32,
-    },
-}
 
 /// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -423,29 +366,4 @@ impl<M: Memory> Endpoint<M> {
         }
         Ok(())
     }
-}
-
-/// The words of pieces.
-fn segments<E: std::error::Error>(pieces: &[Segment]) -> Result<Vec<u32>, SendError<E>> {
-    if pieces.is_empty() || pieces.len() > SEGMENTS as usize {
-        return Err(SendError::Segments(pieces.len()));
-    }
-    let mut words = Vec::with_capacity(2 * pieces.len());
-    for piece in pieces {
-        let Segment {
-            region,
-            offset,
-            bytes,
-        } = *piece;
-        let end = offset.checked_add(bytes);
-        if bytes == 0 || bytes > 0xFFFF || end.is_none_or(|end| end > region.bytes) {
-            return Err(SendError::Outside {
-                offset,
-                bytes,
-                there: region.bytes,
-            });
-        }
-        words.extend([region.number << 16 | bytes, offset]);
-    }
-    Ok(words)
 }

@@ -23,12 +23,16 @@ mod broker;
 mod card;
 mod config;
 mod endpoint;
+mod error;
+mod region;
 
 pub use address::{AddressHandle, Destination, Headers};
-pub use broker::{Eudp, EudpError, Refusals};
+pub use broker::{Eudp, Refusals};
 pub use card::{Card, Memory};
 pub use config::{CutThrough, DESCRIPTORS, EndpointConfig, PUSHED};
-pub use endpoint::{Completion, Endpoint, Received, Region, Segment, SendError};
+pub use endpoint::{Completion, Endpoint, Received};
+pub use error::{EudpError, SendError};
 pub use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DESCRIPTORS_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status,
 };
+pub use region::{Region, Segment};
