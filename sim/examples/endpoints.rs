@@ -83,6 +83,7 @@ impl Bench {
             station: PEER,
             address: Ipv4Addr::new(10, 0, 0, 2),
             lifetime: 64,
+            dont_fragment: false,
         };
         let peer = eudp.address(card, &mut endpoint, &to).expect("room");
         machine.lock().run(100_000);

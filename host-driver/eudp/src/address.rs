@@ -17,11 +17,22 @@ pub struct Destination {
     pub address: Ipv4Addr,
     /// Routers that a packet may pass.
     pub lifetime: u8,
+    /// A datagram that needs more than one packet is refused, with
+    /// [`SendError::NeedsFragments`](crate::SendError::NeedsFragments). The packets do not say so:
+    /// the firmware writes the flags of their headers, as 0. So a router on the way to a smaller MTU
+    /// makes fragments.
+    pub dont_fragment: bool,
 }
 
 /// An address handle of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressHandle(pub(crate) u32);
+pub struct AddressHandle {
+    pub(crate) number: u32,
+    pub(crate) dont_fragment: bool,
+}
+
+/// Bytes of the IP and the UDP header in front of a datagram's data.
+pub(crate) const PACKET_HEADERS: u32 = 20 + 8;
 
 /// The headers of an address handle, and the sums of what does not change in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +96,7 @@ mod tests {
             station: [2, 0, 0, 0, 0, 9],
             address: Ipv4Addr::new(10, 0, 0, 2),
             lifetime: 64,
+            dont_fragment: false,
         };
         let from = Ipv4Addr::new(10, 0, 0, 1);
         let row = Headers::new([2, 0, 0, 0, 0, 1], from, 4711, &to).row(Some(5));

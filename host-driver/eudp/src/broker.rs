@@ -223,7 +223,7 @@ impl Eudp {
         let owner = handle_word(number, HandleWord::Owner);
         self.write(card, owner, &[endpoint.number() + 1])?;
         self.handles |= 1 << number;
-        Ok(endpoint.add_handle(number))
+        Ok(endpoint.add_handle(number, to.dont_fragment))
     }
 
     /// Frames for endpoints that were not delivered.

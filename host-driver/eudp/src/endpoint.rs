@@ -1,6 +1,6 @@
 //! Endpoints: descriptors in, completions out.
 
-use crate::address::AddressHandle;
+use crate::address::{AddressHandle, PACKET_HEADERS};
 use crate::card::{Card, Memory};
 use crate::config::EndpointConfig;
 use crate::error::SendError;
@@ -132,9 +132,12 @@ impl<M: Memory> Endpoint<M> {
         Region { number, bytes }
     }
 
-    pub(crate) fn add_handle(&mut self, number: u32) -> AddressHandle {
+    pub(crate) fn add_handle(&mut self, number: u32, dont_fragment: bool) -> AddressHandle {
         self.handles.push(number);
-        AddressHandle(number)
+        AddressHandle {
+            number,
+            dont_fragment,
+        }
     }
 
     /// Descriptors to send that are not done.
@@ -178,7 +181,11 @@ impl<M: Memory> Endpoint<M> {
         if bytes > DATAGRAM_MAX as usize {
             return Err(SendError::TooLong(bytes));
         }
-        let to = to_word(data.len() as u32, to.0, port);
+        let most = (self.config.mtu - PACKET_HEADERS) as usize;
+        if to.dont_fragment && bytes > most {
+            return Err(SendError::NeedsFragments { bytes, most });
+        }
+        let to = to_word(data.len() as u32, to.number, port);
         let mut words = vec![cookie, to, bytes as u32, 0];
         words.extend(segments(data)?);
         self.send.waiting.push_back(words);
@@ -219,7 +226,7 @@ impl<M: Memory> Endpoint<M> {
         };
         let (first, others) = data.split_at(data.len().min(2));
         let length = word(first) | data.len() as u32;
-        let mut words = vec![cookie, to_word(0, to.0, port), length, 0];
+        let mut words = vec![cookie, to_word(0, to.number, port), length, 0];
         words.extend(others.chunks(4).map(word));
         self.send.waiting.push_back(words);
         self.push(card).map_err(SendError::Card)

@@ -56,6 +56,14 @@ pub enum SendError<E: std::error::Error> {
     /// A datagram that no UDP can carry.
     #[error("a datagram cannot have {0} bytes: at most {DATAGRAM_MAX} are allowed")]
     TooLong(usize),
+    /// A datagram of more than one packet, to where there may be no fragments.
+    #[error("{bytes} bytes need fragments, which their destination excludes: {most} fit a packet")]
+    NeedsFragments {
+        /// Bytes of the datagram.
+        bytes: usize,
+        /// Bytes of the longest one that fits.
+        most: usize,
+    },
     /// More data than a descriptor has room for.
     #[error("{0} bytes do not fit the descriptor: it holds {INLINE_BYTES}")]
     TooLongInline(usize),

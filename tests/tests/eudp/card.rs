@@ -30,6 +30,7 @@ pub const PEER_AT: Destination = Destination {
     station: PEER_STATION,
     address: PEER,
     lifetime: 64,
+    dont_fragment: false,
 };
 /// Of the card's time.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -47,6 +47,7 @@ fn an_endpoint_does_not_inherit_rows() {
         station: [2, 0, 0, 0, 0, 7],
         address: Ipv4Addr::new(10, 0, 0, 7),
         lifetime: 7,
+        dont_fragment: false,
     };
     let mut lent = EndpointCard(&mut card.stage.nic);
     let memory = eudp::Card::allocate(&mut lent, 1 << 16).expect("memory");
@@ -131,6 +132,7 @@ fn a_row_is_whole_before_it_has_an_owner() {
         station: [2, 0, 0, 0, 0, 7],
         address: Ipv4Addr::new(10, 0, 0, 7),
         lifetime: 7,
+        dont_fragment: false,
     };
     let mut lent = EndpointCard(&mut card.stage.nic);
     let mut written = Vec::new();

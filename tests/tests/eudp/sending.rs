@@ -1,7 +1,9 @@
 //! Datagrams from a process's memory to a peer.
 
-use crate::card::{Card, PEER_PORT, bytes, data};
-use eudp::{Checksum, Completion, CutThrough, Status};
+use crate::card::{Card, PEER_AT, PEER_PORT, bytes, data};
+use eudp::{Checksum, Completion, CutThrough, Destination, SendError, Status};
+use host_driver::nic::EndpointCard;
+use integration_tests::Engine;
 
 const ALL: [Checksum; 3] = [Checksum::None, Checksum::Full, Checksum::Leading];
 
@@ -226,4 +228,39 @@ fn the_sum_of_gathered_datagrams_leads() {
         assert_eq!(card.completion(), done(cookie));
     }
     card.follow();
+}
+
+/// To a destination that excludes fragments the longest datagram of one packet leaves, and one that
+/// is longer by a byte is refused, whatever the checksum: nothing of it is queued.
+#[test]
+fn no_fragments_go_where_there_may_be_none() {
+    for (checksum, mtu) in ALL.into_iter().zip([1500, 1500, 9000]) {
+        let mut card = Card::timed(CutThrough::Off, checksum, mtu);
+        let to = Destination {
+            dont_fragment: true,
+            ..PEER_AT
+        };
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let endpoint = &mut card.endpoint;
+        card.peer = card.eudp.address(&mut lent, endpoint, &to).expect("room");
+        let fits = mtu as usize - 28;
+        for (cookie, length) in (0..).zip([1, fits]) {
+            let sent = bytes(cookie, length);
+            card.send(0, &sent, cookie);
+            assert!(data(&card.wire().bytes) == sent, "{length} bytes");
+            assert_eq!(card.completion(), done(cookie));
+        }
+        let to = (card.peer, PEER_PORT);
+        let piece = card.region.segment(0, fits as u32 + 1);
+        let refused = card.with(|endpoint, card| endpoint.send(card, to, &[piece], 7));
+        let refused = refused.expect_err("it needs two packets");
+        assert!(
+            matches!(refused, SendError::NeedsFragments { most, .. } if most == fits),
+            "{refused}"
+        );
+        assert_eq!(card.endpoint.sending(), 0);
+        assert!(card.rests());
+        assert!(card.stage.engine.receive_now().is_none());
+        card.follow();
+    }
 }

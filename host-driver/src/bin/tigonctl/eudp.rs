@@ -93,6 +93,7 @@ fn open(arguments: &Arguments, ends: &EudpOptions, run: &RunOptions) -> Result<L
         station: there,
         address: ends.target,
         lifetime: LIFETIME,
+        dont_fragment: false,
     };
     let handle = eudp.address(card, &mut endpoint, &destination)?;
     for place in 0..PLACES {

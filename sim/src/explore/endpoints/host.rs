@@ -100,6 +100,7 @@ impl Host<'_> {
             station: STATION,
             address: Ipv4Addr::new(10, 0, 1, number),
             lifetime: 64,
+            dont_fragment: false,
         };
         let peer = self.eudp.address(lent, &mut endpoint, &to);
         Ok(Side {

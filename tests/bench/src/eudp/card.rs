@@ -165,6 +165,7 @@ impl Bench {
             station: peer_station,
             address: there,
             lifetime: 64,
+            dont_fragment: false,
         };
         let peer = eudp.address(card, &mut endpoint, &to)?;
         machine.pass(1_000_000);
