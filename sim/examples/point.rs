@@ -73,9 +73,14 @@ fn report(size: usize, measured: &Measured, bound: Option<&Measured>, causes: bo
     );
     let [before, after] = &measured.readings;
     for (before, after) in before.counts.iter().zip(&after.counts) {
-        let overtakes = after.since(before).overtakes();
-        if overtakes != 0 {
-            print!(", overtakes {overtakes}");
+        let counts = after.since(before);
+        for (name, count) in [
+            ("overtakes", counts.overtakes()),
+            ("stale fetches", counts.stale_fetches()),
+        ] {
+            if count != 0 {
+                print!(", {name} {count}");
+            }
         }
     }
     if let Some(us) = measured.latency_us {

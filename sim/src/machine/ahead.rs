@@ -136,6 +136,9 @@ impl Machine {
             let Ok(executed) = core.step_decoded(&mut self.sram, instruction) else {
                 return false;
             };
+            if let Some(address) = address {
+                pipeline.executes(address, instruction.word);
+            }
             pipeline.issue(at);
             match executed.access {
                 Access::LoadScratch => {

@@ -36,6 +36,8 @@ mod observe;
 mod parking;
 pub mod probe;
 mod run;
+#[cfg(test)]
+mod stale_tests;
 mod timed;
 mod unlimited;
 pub(crate) mod view;

@@ -35,7 +35,7 @@ impl Machine {
             if !engines {
                 self.tick_engines(timed, cycle);
             }
-            timed.grant(cycle);
+            timed.grant(cycle, &self.sram);
             if self.cuts_through {
                 self.follow_cut_through(timed);
             }
@@ -310,6 +310,9 @@ impl Machine {
         }
         if self.is_probed(cycle) && !self.probe(Some(cpu)) {
             return;
+        }
+        if let Some(address) = address {
+            pipeline.executes(address, word);
         }
         let core = self.cpus.core_mut(cpu);
         let executed = match core.step_decoded(&mut self.sram, instruction) {

@@ -126,6 +126,8 @@ pub struct Counts {
     current: usize,
     /// See [`overtakes`](Self::overtakes).
     overtakes: u64,
+    /// See [`stale_fetches`](Self::stale_fetches).
+    stale_fetches: u64,
     /// The dispatch slot when the dispatch under way began.
     before: Tally,
 }
@@ -136,6 +138,7 @@ impl Default for Counts {
             slots: [Tally::default(); SLOTS],
             current: BOOT,
             overtakes: 0,
+            stale_fetches: 0,
             before: Tally::default(),
         }
     }
@@ -212,6 +215,20 @@ impl Counts {
         self.overtakes
     }
 
+    /// The CPU executes an instruction that is not what its line was filled with.
+    #[cold]
+    pub(crate) fn fetched_stale(&mut self) {
+        self.stale_fetches += 1;
+    }
+
+    /// How often the CPU executed an instruction from its line whose word in SRAM had changed since
+    /// the line was filled, whoever wrote it. The chip executes the old word there, the simulator
+    /// the new one. A store counts as written when it issues, although it may still be in the
+    /// buffer; a word that has its former value again is not stale.
+    pub fn stale_fetches(&self) -> u64 {
+        self.stale_fetches
+    }
+
     /// The tally of an activity.
     pub fn tally(&self, activity: Activity) -> Tally {
         let slot = match activity {
@@ -254,6 +271,7 @@ impl Counts {
             slots: std::array::from_fn(|n| self.slots[n].since(&earlier.slots[n])),
             current: self.current,
             overtakes: self.overtakes - earlier.overtakes,
+            stale_fetches: self.stale_fetches - earlier.stale_fetches,
             before: Tally::default(),
         }
     }

@@ -3,6 +3,7 @@
 use super::parameters::Parameters;
 use super::port::Client;
 use super::{Fine, Timed, dma};
+use crate::memory::SramBytes;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tigon2_chip::Cpu;
@@ -107,6 +108,7 @@ fn told(timed: &Timed) -> String {
 
 #[test]
 fn data_is_where_it_would_be_if_each_cycle_had_been_gone_through() {
+    let sram = SramBytes::new(1 << 19);
     let mut flowed = 0;
     for seed in 0..600 {
         let random = &mut SplitMix64::seed_from_u64(seed);
@@ -119,7 +121,7 @@ fn data_is_where_it_would_be_if_each_cycle_had_been_gone_through() {
             assert!((cycle..=last).contains(&end.cycle), "seed {seed}: {end:?}");
             for n in cycle..end.cycle {
                 turn(&mut timed, n).expect("data moves only");
-                timed.grant(n);
+                timed.grant(n, &sram);
             }
             if end.engines {
                 turn(&mut timed, end.cycle).expect("data moves only");
@@ -135,7 +137,7 @@ fn data_is_where_it_would_be_if_each_cycle_had_been_gone_through() {
             if !end.engines && turn(&mut timed, end.cycle).is_none() {
                 break;
             }
-            timed.grant(end.cycle);
+            timed.grant(end.cycle, &sram);
             cycle = end.cycle + 1;
         }
     }

@@ -4,16 +4,23 @@
 //! the scratch pad without a penalty, or from one line of 64 bytes that is filled beat by beat
 //! from SRAM, critical word first. Stores to SRAM go through a buffer; a load waits until it is
 //! empty. For each CPU the port serves line beats first, then stores, then the load.
+//!
+//! Nothing but another fill changes the line on the chip. The CPUs here execute what is in SRAM, so
+//! the line also keeps the words that it was filled with: an instruction that differs from them is
+//! counted as [stale](Counts::stale_fetches).
 
 use super::counts::{Cause, Counts};
 use super::parameters::Parameters;
 use super::port::{Client, Port};
 use crate::cpu::Stretch;
+use crate::memory::SramBytes;
 
 /// Beats of 8 bytes in an instruction line.
 const BEATS: u64 = 8;
 /// Bytes of an instruction line.
 const LINE_BYTES: u32 = 64;
+/// Instructions in it.
+const WORDS: usize = LINE_BYTES as usize / 4;
 /// A beat that has not been granted.
 const NEVER: u64 = u64::MAX;
 
@@ -42,6 +49,8 @@ struct Line {
     /// The next beat to fetch, and how many are left.
     next: usize,
     left: u64,
+    /// The instructions, as they were in SRAM when their beats were granted.
+    words: [u32; WORDS],
 }
 
 /// The state of one CPU's pipeline.
@@ -78,6 +87,7 @@ impl Default for Pipeline {
                 usable: [NEVER; BEATS as usize],
                 next: 0,
                 left: 0,
+                words: [0; WORDS],
             },
             stores: 0,
             load: false,
@@ -147,10 +157,20 @@ impl Pipeline {
             usable: [NEVER; BEATS as usize],
             next: beat,
             left: BEATS,
+            words: self.line.words,
         };
         port.request(client, false);
         self.begin_wait(cycle, Wait::Beat(beat));
         false
+    }
+
+    /// The CPU executes the instruction at SRAM address `address`, which is `word` there and comes
+    /// from the line.
+    #[inline]
+    pub fn executes(&mut self, address: u32, word: u32) {
+        if self.line.words[address as usize / 4 % WORDS] != word {
+            self.counts.fetched_stale();
+        }
     }
 
     /// Whether the instruction at SRAM address `address` can issue in `cycle`, without
@@ -282,9 +302,10 @@ impl Pipeline {
         parameters: &Parameters,
         port: &mut Port,
         client: Client,
+        sram: &SramBytes,
     ) {
         if self.line.left != 0 {
-            self.beat_granted(cycle, parameters);
+            self.beat_granted(cycle, parameters, sram);
         } else if self.stores != 0 {
             self.stores -= 1;
             if self.wait == Wait::Store && self.stores <= parameters.wb {
@@ -302,9 +323,12 @@ impl Pipeline {
         }
     }
 
-    fn beat_granted(&mut self, cycle: u64, parameters: &Parameters) {
+    fn beat_granted(&mut self, cycle: u64, parameters: &Parameters, sram: &SramBytes) {
         let line = &mut self.line;
         line.usable[line.next] = cycle + parameters.fill_lat;
+        let beat = u64::from_be_bytes(sram.load(line.tag + 8 * line.next as u32));
+        line.words[2 * line.next] = (beat >> 32) as u32;
+        line.words[2 * line.next + 1] = beat as u32;
         line.next = (line.next + 1) % BEATS as usize;
         line.left -= 1;
         match self.wait {

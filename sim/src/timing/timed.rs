@@ -5,6 +5,7 @@ use super::mac::MacEngine;
 use super::parameters::Parameters;
 use super::pipeline::{self, Pipeline};
 use super::port::{Client, Port};
+use crate::memory::SramBytes;
 use tigon2_chip::Cpu;
 use tigon2_model::{Board, Direction};
 
@@ -45,7 +46,7 @@ impl Timed {
 
     /// Gives the SRAM port away if anybody wants it; CPUs that did not get it are held up.
     #[inline(always)]
-    pub(crate) fn grant(&mut self, cycle: u64) {
+    pub(crate) fn grant(&mut self, cycle: u64, sram: &SramBytes) {
         let Timed {
             parameters,
             port,
@@ -63,8 +64,14 @@ impl Timed {
             Client::MacTransmit => mac.transmit_granted(port),
             Client::DmaRead => dma.granted(cycle, Direction::Read, parameters, port),
             Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
-            cpu => pipelines[cpu.cpu_index()].granted(cycle, parameters, port, cpu),
+            cpu => pipelines[cpu.cpu_index()].granted(cycle, parameters, port, cpu, sram),
         }
+    }
+
+    /// [`Counts::stale_fetches`](super::counts::Counts::stale_fetches) of all CPUs.
+    pub fn stale_fetches(&self) -> u64 {
+        let counts = self.pipelines.iter().map(|pipeline| &pipeline.counts);
+        counts.map(|counts| counts.stale_fetches()).sum()
     }
 
     /// The card has changed: idle engines look for work again.
