@@ -13,8 +13,19 @@
 //! A card reaches what the host has [allowed](Fabric::allow) it and nothing else: ranges of another
 //! card's BAR 0 (registers, mailboxes, the window), to write to; frame buffers. What it writes to a
 //! card is there when its transfer has ended. Word values stay what they are in transfers without
-//! byte swap (hardware reference, 6.4). What such a write takes of the target's SRAM port is not
-//! modelled, nor are reads of another card's BAR.
+//! byte swap (hardware reference, 6.4).
+//!
+//! Each target has its own [latency](Bus). It is that of the transfer's first address; a slow target
+//! keeps the bus for as long, so others wait for it, but their transactions take no longer.
+//!
+//! Not modelled:
+//!
+//! - what a write to another card's window takes of that card's SRAM port
+//! - targets that end a transaction early, refuse it, or insert waits between its beats
+//! - reads of another card's BAR
+
+#[cfg(test)]
+mod tests;
 
 use super::{Fabric, Locked};
 use crate::memory::{Allowed, HostAccesses, Target, Traffic};
@@ -22,6 +33,7 @@ use crate::timing::Fine;
 use crate::timing::dma::{BusRequest, Latency};
 use host_driver::DmaMemory;
 use std::ops::Range;
+use tigon2_model::window::WINDOW_OFFSET;
 
 /// Where the first card's BAR 0 lies on the bus, and how far the next one's is.
 const BARS: u64 = 0xE000_0000;
@@ -32,23 +44,47 @@ const FRAME_BUFFER_DISTANCE: u64 = 0x0400_0000;
 /// Bytes of a BAR 0.
 const BAR_BYTES: u32 = 0x4000;
 
-/// The bus, as its cards share it.
+/// The bus, as its cards share it: the clocks before the first beat of a transaction, by its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bus {
-    /// Clocks before the first beat of a transaction with another device; host memory has those of
-    /// the timing profile.
-    pub device: Latency,
+    /// Host memory; `None`: those of each card's timing profile.
+    pub memory: Option<Latency>,
+    /// What a card has in its BAR below the window: registers and mailboxes.
+    pub registers: Latency,
+    /// A card's window to its SRAM.
+    pub window: Latency,
+    /// A frame buffer.
+    pub frame_buffer: Latency,
 }
 
 impl Default for Bus {
-    /// As long as a write to host memory: the profile's figures are fitted to whole transfers, and
-    /// nothing says which part of them is the bridge's.
+    /// Devices take as long as a write to host memory: the profile's figures are fitted to whole
+    /// transfers, and nothing says which part of them is the bridge's.
     fn default() -> Self {
+        let device = Latency {
+            read: 25,
+            write: 25,
+        };
         Bus {
-            device: Latency {
-                read: 25,
-                write: 25,
-            },
+            memory: None,
+            registers: device,
+            window: device,
+            frame_buffer: device,
+        }
+    }
+}
+
+impl Bus {
+    /// The latency of an address that belongs to a target; `None`: that of the timing profile.
+    pub(crate) fn latency(&self, target: Target, address: u64) -> Option<Latency> {
+        match target {
+            Target::Memory => self.memory,
+            Target::FrameBuffer(_) => Some(self.frame_buffer),
+            Target::Card(card) => {
+                let offset = address.wrapping_sub(Fabric::bar(card));
+                let below = offset < WINDOW_OFFSET.into();
+                Some(if below { self.registers } else { self.window })
+            }
         }
     }
 }

@@ -157,7 +157,7 @@ impl Fabric {
         }
         if let Some(bus) = bus {
             for slot in &mut slots {
-                slot.lock().share_bus(bus.device);
+                slot.lock().share_bus(bus);
             }
         }
         let cables = cables.iter().map(|(a, b, cable)| Plugged {

@@ -2,18 +2,19 @@
 
 use super::lead::concerns_cpus;
 use super::{Environment, Machine, environment};
+use crate::fabric::Bus;
 use crate::memory::HostAccesses;
 use crate::memory::{Devices, Posted, Target};
 use crate::timing::Fine;
-use crate::timing::dma::{BusRequest, DmaEngine, Latency};
+use crate::timing::dma::{BusRequest, DmaEngine};
 use host_driver::DmaMemory;
 use tigon2_model::Direction;
 use tigon2_model::dma::Transfer;
 
 impl Machine {
     /// The bus is one of several cards from now on.
-    pub(crate) fn share_bus(&mut self, device: Latency) {
-        self.device_latency = Some(device);
+    pub(crate) fn share_bus(&mut self, bus: Bus) {
+        self.shared_bus = Some(bus);
         if let Some(timed) = &mut self.timed {
             timed.dma.share_bus();
         }
@@ -34,7 +35,7 @@ impl Machine {
         self.host_accesses
     }
 
-    /// The latency of a transfer's target, if it is a device on the bus.
+    /// The latency of a transfer's target, on a bus that others share.
     #[inline]
     pub(super) fn note_target(
         &self,
@@ -42,11 +43,11 @@ impl Machine {
         direction: Direction,
         transfer: Option<&Transfer>,
     ) {
-        let (Some(latency), Some(transfer)) = (self.device_latency, transfer) else {
+        let (Some(bus), Some(transfer)) = (self.shared_bus, transfer) else {
             return;
         };
-        let memory = self.host.target(transfer.host) == Target::Memory;
-        dma.set_latency(direction, (!memory).then_some(latency));
+        let target = self.host.target(transfer.host);
+        dma.set_latency(direction, bus.latency(target, transfer.host));
     }
 
     /// What the card wants of the bus.

@@ -55,10 +55,10 @@ mod waits;
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
 use crate::explore::Disturbance;
+use crate::fabric::Bus;
 use crate::memory::HostAccesses;
 use crate::memory::{HostMemories, SramBytes};
 use crate::timeline::Recorder;
-use crate::timing::dma::Latency;
 use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
@@ -145,8 +145,8 @@ pub struct Machine {
     /// The card has changed since [`Machine::run`] last looked at its stop condition.
     changed: bool,
     interrupt: bool,
-    /// Clocks before the first beat with a device on the bus, if there may be any.
-    device_latency: Option<Latency>,
+    /// The bus, if other devices share it.
+    shared_bus: Option<Bus>,
     host_accesses: HostAccesses,
     received: Received,
     /// Where and when each CPU last read its event register.
@@ -190,7 +190,7 @@ impl Machine {
             deadline: 0,
             changed: true,
             interrupt: false,
-            device_latency: None,
+            shared_bus: None,
             host_accesses: HostAccesses::default(),
             received: Received::default(),
             polls: [(0, 0); Cpu::MOST],
