@@ -100,6 +100,9 @@ pub enum ExploreError {
     /// Firmware touched what does not exist.
     #[error("{0} accesses to addresses without memory or register")]
     Undefined(u64),
+    /// Firmware took TxPrd or RxCon back.
+    #[error("TxPrd or RxCon moved back {0} times")]
+    MovedBack(u64),
 }
 
 /// What is wrong with a frame.

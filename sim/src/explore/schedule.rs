@@ -91,6 +91,17 @@ impl Schedule {
         }
     }
 
+    /// Checks that TxPrd and RxCon never moved back.
+    ///
+    /// # Errors
+    /// [`ExploreError::MovedBack`].
+    pub fn check_pointers(&self) -> Result<(), ExploreError> {
+        match self.machine.lock().card().moved_back() {
+            0 => Ok(()),
+            count => Err(ExploreError::MovedBack(count)),
+        }
+    }
+
     /// Takes the frames that have left the card.
     ///
     /// # Errors

@@ -105,6 +105,17 @@ inline free_room(frame) {
 	to_endpoint[frame] = false; size[frame] = 0; spoiled[frame] = false; ahead[frame] = false;
 	begin_next()
 }
+/* A transfer takes RxCon to the end of its frame. It takes it over no room that is in use, so RxCon
+ * never moves back; what is freed behind such room (RECV's Discard, RDMA's Drop) waits for that. */
+inline free_in_order(frame) {
+#ifndef SATURATED
+	for (shifted : 0 .. FRAMES - 1) {
+		assert(shifted >= frame || freed[shifted] == 1 || vanished[shifted])
+	}
+	shifted = 0;
+#endif
+	free_room(frame)
+}
 /* RDMA has this frame, which is whole, as its oldest one. */
 inline whole_in_work(frame) { in_work = frame; has_room = true; parts_written = size[frame] }
 /* The oldest frame is done with. */
@@ -179,33 +190,33 @@ inline see_completed(frame) {
 }
 inline RDMA_do_Complete() {
 	see_completed(in_work);
-	free_room(in_work);
+	free_in_order(in_work);
 	next_in_work()
 }
 inline RDMA_do_Finish() {
 	assert(finished[in_work] == 1);
-	free_room(in_work);
+	free_in_order(in_work);
 	next_in_work()
 }
 inline RDMA_do_Fail() {
 	/* The host gets the buffer back, and one completion. */
 	assert(has_room && crc_right[in_work] && spoiled[in_work] && finished[in_work] == 0);
 	assert(!receive_closed[to_endpoint[in_work]]);
-	free_room(in_work);
+	free_in_order(in_work);
 	next_in_work()
 }
 inline RDMA_do_Leave() {
 	/* Only a good frame is counted as refused, and none for nothing. */
 	assert(has_room && crc_right[in_work] && !sum_right[in_work] && !spoiled[in_work]);
 	give_buffer_back(in_work);
-	free_room(in_work);
+	free_in_order(in_work);
 	next_in_work()
 }
 inline RDMA_do_Forget() {
 	assert(writing == 0 && wrote == 0 && !write_failed);
 	give_buffer_back(in_work);
 	if
-	:: has_room -> assert(!crc_right[in_work]); free_room(in_work)
+	:: has_room -> assert(!crc_right[in_work]); free_in_order(in_work)
 	:: else -> spoiled[in_work] = false
 	fi;
 	next_in_work()

@@ -33,6 +33,7 @@ byte position;          /* the part of it that leaves, from 1; 0: none */
 bool old_bytes;         /* a part left before it was there */
 bool stopped, plain_frame;
 byte sent;              /* frames that SEND has not seen leave */
+byte covered;           /* TxPrd: the frames in front of this one are the MAC's, or are none */
 byte plain_left = PLAIN;
 
 /* The watch. */
@@ -105,14 +106,20 @@ inline SDMA_do_Close() {
 }
 
 inline SEND_do_Nothing() { skip }
+inline hand_over() {
+	/* TxPrd never moves back. */
+	assert(fetching >= covered);
+	covered = fetching + 1;
+	at_the_mac!fetching
+}
 inline SEND_do_Queue() {
 	assert(here[fetching] == PARTS_OF(fetching));
-	at_the_mac!fetching
+	hand_over()
 }
 inline SEND_do_QueueEarly() {
 	/* The deadlines are counted from the moment at which an idle MAC gets the frame. */
 	assert(MAC_IDLE && sent == 0);
-	at_the_mac!fetching;
+	hand_over();
 	armed = true; fired = false; certified = 1
 }
 inline SEND_do_Certify() { certified++; fired = false }
@@ -157,7 +164,7 @@ end:	do
 		posted == FRAMES && next == FRAMES && SDMA_state == SDMA_Idle &&
 		SEND_state == SEND_Idle ->
 		assert(completed[FRAMES - 1] == 1 && on_the_wire[FRAMES - 1] == 1);
-		posted = 0; next = 0;
+		posted = 0; next = 0; covered = 0;
 		for (fetching : 0 .. FRAMES - 1) {
 			completed[fetching] = 0; on_the_wire[fetching] = 0; here[fetching] = 0
 		}

@@ -329,6 +329,7 @@ impl Host<'_> {
             return Err(ExploreError::Endpoint(EndpointFault::Lost(self.lost)));
         }
         self.nic.check_fatal()?;
+        self.schedule.check_pointers()?;
         self.schedule.check_accesses()
     }
 }

@@ -90,6 +90,12 @@ impl<'a> Inspect<'a> {
         self.card.timers.late_references(cpu)
     }
 
+    /// How often TxPrd or RxCon has moved back since the last reset, while the MAC was enabled (10.2):
+    /// the MAC would send, or write over, what it must not.
+    pub fn moved_back(self) -> u64 {
+        self.card.mac.moved_back()
+    }
+
     /// Base of a CPU's spill window: `R[150]` or `R[250]`, in steps of 4 KB.
     pub fn spill_base(self, cpu: Cpu) -> u32 {
         self.card.spill_base(cpu)

@@ -244,9 +244,9 @@ impl Card {
                 self.mac.rx_producer.set(value);
                 self.mac.forget_arrived();
             }
-            Register::RxConsumer => self.mac.rx_consumer.set(value),
+            Register::RxConsumer => self.mac.free(value),
             Register::TxBase => self.mac.set_tx_base(value),
-            Register::TxProducer => self.mac.tx_producer.set(value),
+            Register::TxProducer => self.mac.cover(value),
             Register::TxConsumer => self.mac.tx_consumer.set(value),
             Register::RxDescriptorProducer => self.mac.rx_descriptor_producer.set(value),
             Register::RxDescriptorConsumer => self.mac.rx_descriptor_consumer.set(value),

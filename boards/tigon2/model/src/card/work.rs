@@ -183,10 +183,10 @@ impl Card {
         }
         match direction {
             Direction::Read if transfer.state.end_of_frame() => {
-                self.mac.tx_producer.set(outcome.end);
+                self.mac.cover(outcome.end);
             }
             Direction::Write if transfer.state.free_rx_buffer() => {
-                self.mac.rx_consumer.set(outcome.end);
+                self.mac.free(outcome.end);
             }
             _ => {}
         }

@@ -88,6 +88,7 @@ pub struct Mac {
     pub sending: Option<Sending>,
     /// Flow control.
     pub pause: Pause,
+    moved_back: u64,
 }
 
 impl Mac {
@@ -99,6 +100,44 @@ impl Mac {
     /// `R[C0]`.
     pub fn set_rx_base(&mut self, value: u32) {
         self.buffers.rx_base = value & ADDRESS_MASK;
+    }
+
+    /// `R[D4]` becomes this, by software or by a transfer that ends a frame.
+    pub fn cover(&mut self, end: u32) {
+        let before = self.covered();
+        self.tx_producer.set(end);
+        // What the MAC may have read is taken from it.
+        let is_back = self.tx_state.enable() && self.covered() < before;
+        self.moved_back += u64::from(is_back);
+    }
+
+    /// Bytes from TxCon to TxPrd.
+    fn covered(&self) -> u32 {
+        let (base, bytes) = (self.buffers.tx_base, self.buffers.tx_bytes());
+        let (from, to) = (self.tx_consumer.get(), self.tx_producer.get());
+        buffer_distance(base, bytes, from, to)
+    }
+
+    /// `R[C8]` becomes this, by software or by a transfer that frees its bytes.
+    pub fn free(&mut self, end: u32) {
+        let before = self.in_use();
+        self.rx_consumer.set(end);
+        // Bytes that were free already are in use again.
+        let is_back = self.rx_state.enable() && self.in_use() > before;
+        self.moved_back += u64::from(is_back);
+    }
+
+    /// Bytes from RxCon to RxPrd.
+    fn in_use(&self) -> u32 {
+        let (base, bytes) = (self.buffers.rx_base, self.buffers.rx_bytes());
+        let (from, to) = (self.rx_consumer.get(), self.rx_producer.get());
+        buffer_distance(base, bytes, from, to)
+    }
+
+    /// How often TxPrd or RxCon has moved back since the last reset, while the MAC was enabled.
+    #[inline]
+    pub fn moved_back(&self) -> u64 {
+        self.moved_back
     }
 
     /// `R[200]`.
@@ -202,6 +241,34 @@ mod state_tests {
         mac.set_rx_state(0x020D_880A, true);
         assert_eq!(mac.rx_state().into_bits(), 0x0001_880A);
         assert!(!mac.rx_attention());
+    }
+
+    /// TxPrd goes on from TxCon, and RxCon to RxPrd, round their buffers; what goes the other way is
+    /// counted.
+    #[test]
+    fn pointers_that_move_back_are_counted() {
+        let mut mac = Mac::default();
+        mac.set_tx_base(0x13_4000);
+        mac.set_rx_base(0x18_0000);
+        mac.tx_consumer.set(0x17_FF00);
+        mac.tx_producer.set(0x17_FF00);
+        mac.rx_consumer.set(0x1F_FF00);
+        mac.rx_producer.set(0x18_0200);
+        mac.free(0x18_0200);
+        mac.free(0x1F_FF00);
+        assert_eq!(mac.moved_back(), 0, "neither is at work");
+        mac.set_tx_state(2);
+        mac.set_rx_state(2, false);
+        for end in [0x17_FF00, 0x17_FFFE, 0x13_4010, 0x13_4010] {
+            mac.cover(end);
+        }
+        for end in [0x1F_FFF0, 0x18_0008, 0x18_0200, 0x18_0200] {
+            mac.free(end);
+        }
+        assert_eq!(mac.moved_back(), 0);
+        mac.cover(0x17_FFFE);
+        mac.free(0x18_0008);
+        assert_eq!(mac.moved_back(), 2);
     }
 
     /// Reference 10.4: R[200] bit 0 clears itself, 29:24 are write-1-to-clear (C).
