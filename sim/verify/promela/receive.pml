@@ -78,6 +78,11 @@ inline RDMA_Written_ack() { wrote-- }
 inline RDMA_Waiting_ack() { whole_frames?newest }
 inline RDMA_Closed_ack() { skip }
 
+#if defined(SATURATED) && defined(BOTH_WIRES)
+#define LOADED true
+#else
+#define LOADED false
+#endif
 #ifdef SATURATED
 /* The next frame follows at once if there is room for it. */
 #define CPU_KEEPS_UP (!RECV_Ended_pending && !RECV_Grown_pending && !RECV_Begun_pending && \
@@ -248,7 +253,7 @@ end:	do
 		if :: to_endpoint[coming] = 1 :: skip fi
 	   }
 #endif
-	:: atomic { comes_in && parts_here < PARTS && CPU_KEEPS_UP -> parts_here++ }
+	:: atomic { comes_in && parts_here < PARTS && CPU_KEEPS_UP -> parts_here++; came_in = LOADED }
 #ifdef SATURATED
 	:: atomic {
 		comes_in && parts_here == PARTS && followed && CPU_KEEPS_UP ->
@@ -265,6 +270,7 @@ end:	do
 		fi;
 #endif
 		size[coming] = parts_here;
+		came_in = LOADED;
 		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
 		ended!coming;
 		begin_next()

@@ -79,6 +79,12 @@ impl Bounds {
         give_ups: 0,
         closes: false,
     };
+    /// With endless load in both directions: the product of two worlds.
+    const BOTH_SATURATED: Bounds = Bounds {
+        frames: 1,
+        parts: 2,
+        ..Bounds::SATURATED
+    };
 }
 
 /// Something that is to hold.
@@ -112,7 +118,7 @@ const fn property(name: &'static str, cpus: &'static [Cpu], claim: Claim) -> Pro
 }
 
 /// All properties.
-pub const PROPERTIES: [Property; 10] = [
+pub const PROPERTIES: [Property; 11] = [
     property(
         "No frame is sent wrong, lost or completed twice",
         SEND_SIDE,
@@ -154,6 +160,11 @@ pub const PROPERTIES: [Property; 10] = [
         Claim::Witness(DUPLEX),
     ),
     property(
+        "Sending overlaps receiving again and again",
+        BOTH_SIDES,
+        Claim::Recurs(DUPLEX),
+    ),
+    property(
         "Both channels use the bus",
         BOTH_SIDES,
         Claim::Witness(TWO_ON_THE_BUS),
@@ -170,6 +181,7 @@ impl Property {
     /// The bounds in which it is verified, if those of a single direction are `bounds`.
     pub fn bounds(&self, bounds: Bounds) -> Bounds {
         match self.claim {
+            Claim::Recurs(_) if self.cpus.len() > 1 => Bounds::BOTH_SATURATED,
             Claim::Recurs(_) => Bounds::SATURATED,
             _ if self.cpus.len() > 1 => Bounds::BOTH,
             // Four parts take gigabytes there.
@@ -207,13 +219,17 @@ impl Property {
         if matches!(self.claim, Claim::Recurs(_)) {
             text.push_str("#define SATURATED\n");
         }
+        if self.cpus.len() > 1 {
+            text.push_str("#define BOTH_WIRES\n");
+        }
         text.push_str(if self.one_at_a_time {
             "#define CAN_READ (!on_the_bus)\n#define CAN_WRITE (!reading)\n"
         } else {
             "#define CAN_READ true\n#define CAN_WRITE true\n"
         });
-        // Of each channel: its transfer is on the bus.
-        text.push_str("bool reading, on_the_bus;\n");
+        // Of each channel: its transfer is on the bus. And whether a part has come in since the last
+        // one left.
+        text.push_str("bool reading, on_the_bus, came_in;\n");
         text.push_str(&machines.declarations(self.cpus));
         for cpu in self.cpus {
             text.push_str(match cpu {
