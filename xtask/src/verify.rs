@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use pipeline_verify::mutant::MUTANTS;
 use pipeline_verify::promela::{Cpu, Machines};
-use pipeline_verify::property::{Claim, PROPERTIES};
+use pipeline_verify::property::PROPERTIES;
 use pipeline_verify::replay::replay;
 use pipeline_verify::{Bounds, diagram, spin};
 use serde_json::json;
@@ -60,10 +60,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let (mut refuted, mut replayed) = (0, 0);
     for mutant in &MUTANTS {
-        let of = |claim: &Claim, cpus: &[_]| *claim == Claim::Safety && cpus == [mutant.cpu()];
-        let property = PROPERTIES.iter().find(|it| of(&it.claim, it.cpus));
         let (machines, _) = mutant.machines().context(mutant.name)?;
-        let property = property.context("no property")?;
+        let property = mutant.property().context("no property")?;
         let outcome = spin::verify(property, &machines, Bounds::QUICK)?;
         if outcome.holds {
             println!("PASSES  the mutant: {}", mutant.name);

@@ -8,6 +8,16 @@
 
 bool long_frame[FRAMES], with_sum[FRAMES], endpoint_of[FRAMES];
 byte posted;            /* descriptors that the host has written */
+/* The doorbells: the host's write of a mailbox says how many descriptors there are, and sets the
+ * endpoint's bit, which CPU B clears before it looks. */
+#ifdef DOORBELLS
+bool rung[2];
+byte answering;         /* 1 + the endpoint whose doorbell CPU B answers, between both steps */
+byte looked[2];         /* descriptors that were posted when CPU B looked */
+#define LOOKED_AT(frame) (frame < looked[endpoint_of[frame]])
+#else
+#define LOOKED_AT(frame) true
+#endif
 byte next;              /* the descriptor that SDMA takes next */
 byte fetching;          /* the frame that SDMA has in work */
 byte endpoint_closing;  /* 1 + the endpoint that is to be closed */
@@ -61,9 +71,26 @@ byte certified;
 #define SDMA_Arrived_pending (arrived > 0)
 #define SDMA_SumStored_pending (sum_queued)
 #define SDMA_Closed_pending (endpoint_closing != 0)
-#define SDMA_Posted_pending (next < posted && !endpoint_closed[endpoint_of[next]])
+#define SDMA_Posted_pending (next < posted && LOOKED_AT(next) && !endpoint_closed[endpoint_of[next]])
 #define SEND_Deadline_pending (armed && !fired)
 #define SEND_Sent_pending (sent > 0)
+
+#ifdef DOORBELLS
+/* What CPU B has seen of descriptors that are taken makes no states. */
+inline forget_looks() {
+	looked[0] = (looked[0] > next -> looked[0] : 0);
+	looked[1] = (looked[1] > next -> looked[1] : 0)
+}
+inline ring(endpoint) { rung[endpoint] = true }
+inline clear_bell(endpoint) { printf("clear %d\n", endpoint); rung[endpoint] = false }
+inline look(endpoint) {
+	printf("look %d\n", endpoint);
+	looked[endpoint] = (posted > next -> posted : 0)
+}
+#else
+inline forget_looks() { skip }
+inline ring(endpoint) { skip }
+#endif
 
 inline SDMA_Failed_ack() { channel_failed = false }
 inline SDMA_Arrived_ack() {
@@ -77,7 +104,7 @@ inline SDMA_Arrived_ack() {
 }
 inline SDMA_SumStored_ack() { sum_queued = false; sum_stored[fetching] = true }
 inline SDMA_Closed_ack() { skip }
-inline SDMA_Posted_ack() { fetching = next; next++; seen = 0 }
+inline SDMA_Posted_ack() { fetching = next; next++; seen = 0; forget_looks() }
 inline SEND_Deadline_ack() { fired = true }
 inline SEND_Sent_ack() { sent-- }
 
@@ -162,6 +189,7 @@ end:	do
 		if :: endpoint_of[posted] = 1 :: skip fi;
 #endif
 		printf("post %d %d %d\n", long_frame[posted], with_sum[posted], endpoint_of[posted]);
+		ring(endpoint_of[posted]);
 		posted++
 	   }
 #ifdef SATURATED
@@ -183,10 +211,31 @@ end:	do
 		endpoint_closing = 2
 	   }
 	/* Descriptors of an endpoint that is closed are gone. */
-	:: atomic { next < posted && endpoint_closed[endpoint_of[next]] -> printf("skip\n"); next++ }
+	:: atomic { next < posted && endpoint_closed[endpoint_of[next]] -> printf("skip\n"); next++; forget_looks() }
 #endif
 	od
 }
+
+#ifdef DOORBELLS
+/* CPU B's handler of doorbells. The host, and in this model CPU B's other handlers, may come between
+ * its two steps. */
+#ifdef CLEARED_LAST
+#define answer_first(endpoint) look(endpoint)
+#define answer_then(endpoint) clear_bell(endpoint)
+#else
+#define answer_first(endpoint) clear_bell(endpoint)
+#define answer_then(endpoint) look(endpoint)
+#endif
+active proctype doorbells()
+{
+end:	do
+	:: atomic { answering == 0 && rung[0] -> answering = 1; answer_first(0) }
+	:: atomic { answering == 0 && rung[1] -> answering = 2; answer_first(1) }
+	:: atomic { answering == 1 -> answering = 0; answer_then(0) }
+	:: atomic { answering == 2 -> answering = 0; answer_then(1) }
+	od
+}
+#endif
 
 active proctype read_channel()
 {
@@ -257,6 +306,9 @@ active proctype transmit_judge()
 	d_step {
 		assert(SDMA_state == SDMA_Idle && SEND_state == SEND_Idle);
 		assert(endpoint_closing == 0 && next == posted && posted == FRAMES);
+#ifdef DOORBELLS
+		assert(!rung[0] && !rung[1] && answering == 0);
+#endif
 		assert(sent == 0 && len(at_the_mac) == 0 && !stopped && !armed);
 		frame = 0;
 		do

@@ -4,6 +4,7 @@
 //! would be: a deadline that is ignored, a check that is left out, an event that is served too early.
 
 use crate::promela::{Cpu, Machines};
+use crate::property::{Claim, PROPERTIES, Property};
 use frame_pipeline::table::{Pair, Row};
 use frame_pipeline::trace::Entry;
 
@@ -25,6 +26,8 @@ enum Change {
     },
     /// The least urgent event is served first.
     Reversed,
+    /// A doorbell is cleared behind the look at what was posted.
+    ClearedLast,
 }
 
 /// Machines with one fault.
@@ -71,7 +74,7 @@ const fn served(
 
 /// All mutants.
 #[rustfmt::skip]
-pub const MUTANTS: [Mutant; 38] = [
+pub const MUTANTS: [Mutant; 39] = [
     row("SEND", "the deadline is ignored", ("Watched", "Deadline"), 0, "Nothing", "Watched"),
     row("SEND", "no deadline is set", ("Idle", "OfferedEarly"), 0, "Queue", "Watched"),
     row("SEND", "a late part is certified", ("Watched", "PartArrived"), 1, "Certify", "Watched"),
@@ -90,6 +93,7 @@ pub const MUTANTS: [Mutant; 38] = [
     row("SDMA", "a part that failed passes for one that is there", ("SdmaRest", "Failed"), 0, "Pass", "SdmaRest"),
     row("SDMA", "a frame that failed is forgotten", ("Sdma", "Failed"), 0, "Nothing", "Idle"),
     served("SDMA", "the endpoint closes while its frame leaves", ("SdmaRest", "Closed"), "Close"),
+    Mutant { name: "a doorbell is cleared behind the look", machine: "SDMA", change: Change::ClearedLast },
     row("RECV", "a damaged frame is delivered", ("Recv", "Ended"), 1, "QueueWhole", "Idle"),
     row("RECV", "the CRC of a frame cut through is not looked at", ("RecvThrough", "Ended"), 1, "TellLast", "Idle"),
     row("RECV", "a frame that was given up is taken for whole", ("RecvThrough", "GaveUp"), 0, "TellLast", "Idle"),
@@ -120,6 +124,14 @@ impl Mutant {
         } else {
             Cpu::Receive
         }
+    }
+
+    /// The property that refutes it.
+    pub fn property(&self) -> Option<&'static Property> {
+        let doorbells = self.change == Change::ClearedLast;
+        PROPERTIES.iter().find(|it| {
+            it.claim == Claim::Safety && it.cpus == [self.cpu()] && it.doorbells == doorbells
+        })
     }
 
     /// The machines with its fault, and the row that makes it; `None` if the tables have not what
@@ -180,6 +192,10 @@ impl Mutant {
             }
             Change::Reversed => {
                 machines.reversed = Some(self.machine);
+                None
+            }
+            Change::ClearedLast => {
+                machines.clears_last = true;
                 None
             }
         };

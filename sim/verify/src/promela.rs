@@ -16,6 +16,8 @@ pub struct Machines {
     pub tables: [Table; 4],
     /// A machine that serves its least urgent event first.
     pub reversed: Option<&'static str>,
+    /// Whether CPU B clears a doorbell behind its look at what was posted.
+    pub clears_last: bool,
 }
 
 impl Default for Machines {
@@ -23,6 +25,7 @@ impl Default for Machines {
         Machines {
             tables: [sdma::TABLE, send::TABLE, recv::TABLE, rdma::TABLE],
             reversed: None,
+            clears_last: false,
         }
     }
 }
@@ -53,6 +56,9 @@ impl Machines {
     /// Names and variables: they stand before the environment.
     pub fn declarations(&self, cpus: &[Cpu]) -> String {
         let mut text = HEAD.to_owned();
+        if self.clears_last {
+            line(&mut text, "#define CLEARED_LAST");
+        }
         for table in cpus.iter().flat_map(|cpu| self.of(*cpu)) {
             let name = table.name;
             for (number, state) in table.states.iter().enumerate() {

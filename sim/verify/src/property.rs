@@ -61,7 +61,7 @@ impl Bounds {
         self.frames * self.parts <= Bounds::QUICK.frames * Bounds::QUICK.parts
     }
 
-    /// With both directions at once.
+    /// With both directions at once, or with doorbells.
     const BOTH: Bounds = Bounds {
         frames: 1,
         parts: 2,
@@ -98,6 +98,8 @@ pub struct Property {
     pub claim: Claim,
     /// Whether the host lets the card use the bus in one direction at a time.
     pub one_at_a_time: bool,
+    /// Whether CPU B knows of descriptors by doorbells only.
+    pub doorbells: bool,
 }
 
 const SEND_SIDE: &[Cpu] = &[Cpu::Transmit];
@@ -114,11 +116,12 @@ const fn property(name: &'static str, cpus: &'static [Cpu], claim: Claim) -> Pro
         cpus,
         claim,
         one_at_a_time: false,
+        doorbells: false,
     }
 }
 
 /// All properties.
-pub const PROPERTIES: [Property; 11] = [
+pub const PROPERTIES: [Property; 12] = [
     property(
         "No frame is sent wrong, lost or completed twice",
         SEND_SIDE,
@@ -129,6 +132,13 @@ pub const PROPERTIES: [Property; 11] = [
         RECEIVE_SIDE,
         Claim::Safety,
     ),
+    Property {
+        name: "Every doorbell is seen",
+        cpus: SEND_SIDE,
+        claim: Claim::Safety,
+        one_at_a_time: false,
+        doorbells: true,
+    },
     property(
         "Formula 1: fetching overlaps sending",
         SEND_SIDE,
@@ -174,6 +184,7 @@ pub const PROPERTIES: [Property; 11] = [
         cpus: BOTH_SIDES,
         claim: Claim::Never(TWO_ON_THE_BUS),
         one_at_a_time: true,
+        doorbells: false,
     },
 ];
 
@@ -184,6 +195,12 @@ impl Property {
             Claim::Recurs(_) if self.cpus.len() > 1 => Bounds::BOTH_SATURATED,
             Claim::Recurs(_) => Bounds::SATURATED,
             _ if self.cpus.len() > 1 => Bounds::BOTH,
+            // What a frame is made of does not ring.
+            _ if self.doorbells => Bounds {
+                frames: bounds.frames,
+                closes: true,
+                ..Bounds::BOTH
+            },
             // Four parts take gigabytes there.
             _ if self.cpus == RECEIVE_SIDE => Bounds {
                 parts: bounds.parts.min(3),
@@ -218,6 +235,9 @@ impl Property {
         );
         if matches!(self.claim, Claim::Recurs(_)) {
             text.push_str("#define SATURATED\n");
+        }
+        if self.doorbells {
+            text.push_str("#define DOORBELLS\n");
         }
         if self.cpus.len() > 1 {
             text.push_str("#define BOTH_WIRES\n");

@@ -102,7 +102,8 @@ fn judge(property: &Property, said: &str, model: &str, folder: &Path) -> Result<
         );
     }
     let trail = (errors != 0).then(|| trail(folder, said)).transpose()?;
-    let complete = errors == 0 && matches!(property.claim, Claim::Safety);
+    // Doorbells are looked at in a world without faults.
+    let complete = errors == 0 && property.claim == Claim::Safety && !property.doorbells;
     Ok(Outcome {
         holds: matches!(property.claim, Claim::Witness(_)) == (errors != 0),
         states,

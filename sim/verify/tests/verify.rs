@@ -88,14 +88,15 @@ fn refute(mutant: &pipeline_verify::Mutant) {
         .tables
         .iter()
         .for_each(|table| table.check_transitions());
-    let outcome = spin::verify(&safety(mutant.cpu()), &machines, Bounds::QUICK);
+    let property = mutant.property().expect(mutant.name);
+    let outcome = spin::verify(property, &machines, Bounds::QUICK);
     let outcome = outcome.expect(mutant.name);
     let trail = outcome
         .trail
         .unwrap_or_else(|| panic!("{}: passes", mutant.name));
     assert!(!outcome.holds && !trail.rows.is_empty(), "{}", mutant.name);
     // The same run fails on the card.
-    let followed = replay(&safety(mutant.cpu()), &machines, Bounds::QUICK, &trail);
+    let followed = replay(property, &machines, Bounds::QUICK, &trail);
     if let Some(followed) = followed {
         let found = followed.unwrap_or_else(|error| panic!("{}: {error}", mutant.name));
         println!("{}: {found:?}", mutant.name);

@@ -40,6 +40,10 @@ pub enum Step {
         /// Whose it is.
         endpoint: usize,
     },
+    /// CPU B clears an endpoint's doorbell.
+    Cleared(usize),
+    /// CPU B looks at what the endpoint's mailbox says.
+    Looked(usize),
     /// The next descriptor is skipped: its endpoint is closed.
     Skipped,
     /// The host wants endpoint 1 closed.
@@ -78,6 +82,8 @@ impl Step {
                 summed: flag(words.next())?,
                 endpoint: usize::from(flag(words.next())?),
             },
+            "clear" => Step::Cleared(usize::from(flag(words.next())?)),
+            "look" => Step::Looked(usize::from(flag(words.next())?)),
             "skip" => Step::Skipped,
             "close" => Step::Closing,
             "arrive" => Step::Arrived,
@@ -135,6 +141,10 @@ pub struct Diverged {
 /// [`Diverged`] where the card cannot do what the run does.
 pub fn replay(tables: [Table; 2], steps: &[Step], parts: u32) -> Result<Vec<Finding>, Diverged> {
     let mut world = World::new(tables, parts);
+    let is_bell = |step: &Step| matches!(step, Step::Cleared(_) | Step::Looked(_));
+    if steps.iter().any(is_bell) {
+        world.listen();
+    }
     for (number, step) in steps.iter().copied().enumerate() {
         let followed = world.follow(step);
         followed.map_err(|why| Diverged { number, step, why })?;
@@ -186,6 +196,20 @@ mod tests {
         ]
         .join("\n");
         assert_eq!(replay(TABLES, &steps(&text), 3), Ok(Vec::new()));
+    }
+
+    /// A doorbell that is cleared behind the look at its mailbox loses what was posted between.
+    #[test]
+    fn a_doorbell_that_is_cleared_last_is_lost() {
+        let run = |answer: &str| {
+            let fetched = row(0, "Idle", "Posted", "FetchWhole");
+            format!("post 0 0 0\n{answer}\n{fetched}")
+        };
+        let right = "clear 0\npost 0 0 0\nlook 0";
+        assert_eq!(replay(TABLES, &steps(&run(right)), 3), Ok(Vec::new()));
+        let found = replay(TABLES, &steps(&run("look 0\npost 0 0 0\nclear 0")), 3);
+        let found = found.expect("it is followed");
+        assert!(found.contains(&Finding::Lost(1)), "{found:?}");
     }
 
     /// Tables whose deadline is never set send old bytes, if the run makes the bus late.

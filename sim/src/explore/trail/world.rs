@@ -1,6 +1,7 @@
 //! The card, the host and both machines' tables, step by step.
 
 mod actions;
+mod bells;
 mod channel_and_mac;
 mod rest;
 mod rows;
@@ -59,6 +60,8 @@ pub(super) struct World {
     parts: u32,
     frames: Vec<Frame>,
     next: usize,
+    /// If doorbells matter: descriptors that were posted when CPU B looked, of each endpoint.
+    looked: Option<[usize; 2]>,
     fetching: usize,
     closing: Option<usize>,
     closed: [bool; 2],
@@ -109,6 +112,7 @@ impl World {
             parts,
             frames: Vec::new(),
             next: 0,
+            looked: None,
             fetching: 0,
             closing: None,
             closed: [false; 2],
@@ -143,6 +147,8 @@ impl World {
                 summed,
                 endpoint,
             } => self.post(long, summed, endpoint),
+            Step::Cleared(endpoint) => self.clear_bell(endpoint),
+            Step::Looked(endpoint) => self.look(endpoint),
             Step::Skipped => {
                 self.next += 1;
                 Ok(())
@@ -205,6 +211,7 @@ impl World {
         });
         let data = self.data(number);
         self.write(number, &data);
+        self.ring(endpoint);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ impl World {
     /// Goes on until nothing can happen any more: events as they come, the most urgent first.
     pub(in crate::explore::trail) fn rest(&mut self) {
         for _ in 0..REST {
-            if !self.signal() && !self.serve() && !self.go_on() {
+            if !self.signal() && !self.answer() && !self.serve() && !self.go_on() {
                 return;
             }
         }

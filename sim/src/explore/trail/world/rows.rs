@@ -62,7 +62,7 @@ impl World {
             return is(send::Event::Deadline as u8) && self.armed && !self.fired
                 || is(send::Event::Sent as u8) && self.sent != 0;
         }
-        let open = |frame: &Frame| !self.closed[frame.endpoint];
+        let open = |frame: &Frame| !self.closed[frame.endpoint] && self.knows_next(frame.endpoint);
         is(sdma::Event::Failed as u8) && self.failed && self.arrived == 0
             || is(sdma::Event::Arrived as u8) && self.arrived != 0
             || is(sdma::Event::SumStored as u8) && self.sum_queued
