@@ -1,7 +1,7 @@
 //! A simulated card that loads extensions, with its driver, and what is built for both.
 
 use super::window::Window;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::ValueEnum;
 use host_driver::dma::DmaMemory;
 use host_driver::nic::ExtensionCard;
@@ -26,7 +26,7 @@ use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, Var
 use testbed::paths;
 use testbed::setup::{self, Need};
 use tigon2_model::Board;
-use tigon2_sim::timing::Parameters;
+use tigon2_sim::timing::{Parameters, Timed};
 use tigon2_sim::transport::SharedMachine;
 use tigon2_sim::{Machine, SimTransport};
 
@@ -175,6 +175,17 @@ impl Kit {
         let start = symbol.address() as u32;
         Ok(start..start + symbol.size() as u32)
     }
+}
+
+/// That text was not overwritten while a CPU still executed it from its instruction line, on a card
+/// that keeps the chip's time.
+///
+/// # Errors
+/// If it was.
+pub(super) fn ensure_fresh(machine: &SharedMachine) -> Result<()> {
+    let stale = machine.lock().timing().map_or(0, Timed::stale_fetches);
+    ensure!(stale == 0, "{stale} instructions came from a stale line");
+    Ok(())
 }
 
 /// A card that carries frames and loads extensions.

@@ -5,7 +5,7 @@
 //! sees each datagram and leaves it to the host, one that never returns. A datagram may be lost
 //! only where the card has counted a drop, and none may come twice, changed or out of turn.
 
-use super::card::Kit;
+use super::card::{Kit, ensure_fresh};
 use super::frames::WANTED;
 use super::loaded::{Loaded, LoadedError};
 use anyhow::{Context, Result, ensure};
@@ -104,7 +104,8 @@ fn guests(kit: &Kit) -> Result<Vec<Guest>> {
 /// Loads and unloads so often.
 ///
 /// # Errors
-/// If a datagram is lost that was not counted, or memory is.
+/// If a datagram is lost that was not counted, or memory is, or if a CPU executes text that was
+/// overwritten.
 pub fn run(kit: &Kit, loads: u32, datagram: usize, mut told: impl FnMut(u32)) -> Result<Churned> {
     let guests = guests(kit)?;
     let text = board_file()?;
@@ -195,6 +196,7 @@ pub(super) fn drain(testbench: &mut Testbench) -> Result<()> {
 /// How many datagrams have arrived, and how many frames the card has dropped and counted; handlers
 /// have kept so many.
 pub(super) fn account(testbench: &mut Testbench, kept: u64) -> Result<(u64, u64)> {
+    ensure_fresh(testbench.machine())?;
     let reading = testbench.reading();
     let of_wire = testbench.machine().lock().received();
     let by_firmware: u64 = testbench.nic().firmware_drops()?.total();
