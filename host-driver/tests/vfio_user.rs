@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host_driver::transport::vfio_user::VfioUser;
-use host_driver::transport::{Transport, TransportError, Vector};
+use host_driver::transport::{Access, Transport, TransportError, Vector};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use vfio_user_nic::message::region;
 use vfio_user_nic::server::ServerThread;
 use vfio_user_nic::{Device, DeviceLayout, DmaTable, Errno, Interrupts, Server, ServerConfig};
@@ -177,6 +178,30 @@ fn dma_memory_is_the_same_on_both_sides_and_ends_where_it_ends() {
     let beyond = first.iova() + first.len() as u64;
     assert!(card.dma.write(beyond, &[1]).is_err(), "a gap follows");
     assert!(card.dma.write(beyond - 1, &[1, 2]).is_err());
+}
+
+#[test]
+fn a_memory_file_is_written_where_the_card_may_and_ends_when_it_is_taken_back() {
+    let card = card();
+    let mut transport = card.connect();
+    for (access, may_write) in [(Access::Read, false), (Access::ReadWrite, true)] {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("own", flags).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        rustix::io::pwrite(&file, b"sent", 0).unwrap();
+        let own = file.try_clone().unwrap();
+        let memory = transport.map(file, access).unwrap();
+        let mut seen = [0; 4];
+        card.dma.read(memory.iova(), &mut seen).unwrap();
+        assert_eq!(&seen, b"sent");
+        let written = card.dma.write(memory.iova(), b"came");
+        assert_eq!(written.is_ok(), may_write, "{access:?}: {written:?}");
+        rustix::io::pread(&own, &mut seen, 0).unwrap();
+        assert_eq!(&seen == b"came", may_write);
+        transport.unmap(&memory).unwrap();
+        assert!(card.dma.read(memory.iova(), &mut seen).is_err());
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) use devices::{Allowed, Devices, Posted};
 pub use devices::{HostAccesses, Target, Traffic};
 
 use host_driver::DmaMemory;
+use host_driver::transport::Access;
 use tigon2_model::{HostMemory, HostMemoryError, Sram};
 
 /// SRAM of a power of two of bytes.
@@ -192,6 +193,10 @@ impl HostMemory for HostMemories {
         let Ok((memory, target, offset)) = self.find(address, length) else {
             return self.devices.post(address, data);
         };
+        if memory.access() == Access::Read {
+            self.devices.refuse();
+            return Err(HostMemoryError { address, length });
+        }
         let written = memory.write_bytes(offset, data);
         self.devices.count(target, length);
         written.map_err(|_| HostMemoryError { address, length })
@@ -213,6 +218,20 @@ mod tests {
         let mut out = [0; 4];
         sram.copy_out(4, &mut out);
         assert_eq!(out, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_card_writes_nothing_that_it_may_only_read() {
+        let mut host = HostMemories::default();
+        let memory = DmaMemory::new(4096, 0x1_0000).expect("memory");
+        host.map(memory.clone().for_card(Access::Read));
+        let (address, length) = (0x1_0008, 4);
+        let refused = host.write(address, &[7; 4]);
+        assert_eq!(refused, Err(HostMemoryError { address, length }));
+        assert_eq!(host.devices.refused(), 1);
+        let mut word = [1; 4];
+        host.read(address, &mut word).expect("mapped");
+        assert_eq!(word, [0; 4]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 pub use crate::fabric::SharedMachine;
 use crate::machine::Machine;
 use crate::timing::{HostAccess, Parameters};
-use host_driver::transport::{Bell, Port};
+use host_driver::transport::{Access, Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, MutexGuard};
@@ -246,9 +246,9 @@ impl Transport for SimTransport {
         Ok(self.share(memory))
     }
 
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::of_file(file, self.next_iova)?;
-        Ok(self.share(memory))
+        Ok(self.share(memory.for_card(access)))
     }
 
     fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {

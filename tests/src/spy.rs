@@ -5,7 +5,7 @@
 //! just before the card starts, to imitate a faulty driver.
 //! card is started, as a driver with a mistake would.
 
-use host_driver::transport::Port;
+use host_driver::transport::{Access, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use host_interface::bar;
 use host_interface::gencom::Gencom;
@@ -199,8 +199,8 @@ impl<T: Transport> Transport for Spy<T> {
             .push(memory.clone());
         Ok(memory)
     }
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
-        self.inner.map(file)
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
+        self.inner.map(file, access)
     }
     fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
         self.inner.unmap(memory)

@@ -1,7 +1,7 @@
 //! Who owns the card's function: endpoints, regions and address handles are written here alone.
 
 use crate::address::{AddressHandle, Destination, Headers};
-use crate::card::{Card, Memory};
+use crate::card::{Access, Card, Memory};
 use crate::config::{CutThrough, EndpointConfig};
 use crate::endpoint::Endpoint;
 use crate::error::EudpError;
@@ -13,6 +13,7 @@ use host_interface::eudp::{
 };
 use host_interface::eudp::{HandleWord, RegionWord};
 use host_interface::extension::{Extension, MAGIC};
+use std::os::fd::OwnedFd;
 
 type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
 
@@ -176,7 +177,32 @@ impl Eudp {
             let owner = handle_word(*handle, HandleWord::Owner);
             self.write(card, owner, &[0])?;
         }
-        Ok(())
+        let mut taken = Ok(());
+        for memory in endpoint.mapped() {
+            taken = taken.and(card.unmap(memory).map_err(EudpError::Card));
+        }
+        taken
+    }
+
+    /// Lets an endpoint use a memory file of the process's own, of whole pages and sealed against
+    /// shrinking and growing. The process keeps its mapping of it, and the card is done with it when
+    /// the endpoint is closed.
+    ///
+    /// # Errors
+    /// If there is no room, it is no such file, or this way to the card has no memory of others.
+    pub fn register_file<C: Card>(
+        &mut self,
+        card: &mut C,
+        endpoint: &mut Endpoint<C::Memory>,
+        file: OwnedFd,
+        access: Access,
+    ) -> Result<Region, Failed<C>> {
+        free(self.regions, REGIONS, "regions")?;
+        let memory = card.map(file, access).map_err(EudpError::Card)?;
+        let region = self.register(card, endpoint, &memory);
+        // Also if that has failed: what the card may have of it ends with the endpoint.
+        endpoint.keep(memory);
+        region
     }
 
     /// Lets an endpoint use memory. It stays mapped until the endpoint is closed.
@@ -201,7 +227,7 @@ impl Eudp {
         ];
         self.write(card, region_word(number, RegionWord::High), &row)?;
         self.regions |= 1 << number;
-        Ok(endpoint.add_region(number, bytes))
+        Ok(endpoint.add_region(number, bytes, memory.access()))
     }
 
     /// An address handle of an endpoint.

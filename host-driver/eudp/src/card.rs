@@ -1,5 +1,16 @@
 //! The card as its driver lends it.
 
+use std::os::fd::OwnedFd;
+
+/// What the card may do with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads what is sent.
+    Read,
+    /// It also writes what is received.
+    ReadWrite,
+}
+
 /// Memory that process and card share.
 pub trait Memory {
     /// What goes wrong.
@@ -7,6 +18,9 @@ pub trait Memory {
 
     /// Its bytes.
     fn bytes(&self) -> usize;
+
+    /// What the card may do with it.
+    fn access(&self) -> Access;
 
     /// The card's address of `bytes` at `offset`.
     ///
@@ -57,6 +71,19 @@ pub trait Card {
     /// # Errors
     /// If there is none, or the card is gone.
     fn allocate(&mut self, bytes: usize) -> Result<Self::Memory, Self::Error>;
+
+    /// Shares a memory file of the process's own with the card, of whole pages and sealed against
+    /// shrinking and growing.
+    ///
+    /// # Errors
+    /// If it is no such file, this way to the card has no memory of others, or the card is gone.
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<Self::Memory, Self::Error>;
+
+    /// Takes memory back that [`map`](Self::map) gave. Nothing that the card has may name it.
+    ///
+    /// # Errors
+    /// If the card is gone; then the memory stays shared.
+    fn unmap(&mut self, memory: &Self::Memory) -> Result<(), Self::Error>;
 
     /// Lets the card work for a moment; `false` when it has had enough time for an answer, after
     /// `turns` of them.

@@ -1,7 +1,7 @@
 //! Endpoints: descriptors in, completions out.
 
 use crate::address::{AddressHandle, PACKET_HEADERS};
-use crate::card::{Card, Memory};
+use crate::card::{Access, Card, Memory};
 use crate::config::EndpointConfig;
 use crate::error::SendError;
 use crate::region::{Region, Segment, segments};
@@ -81,6 +81,8 @@ pub struct Endpoint<M: Memory> {
     rung: bool,
     regions: Vec<u32>,
     handles: Vec<u32>,
+    /// Memory that is to be taken back from the card at the end.
+    mapped: Vec<M>,
     lost: bool,
 }
 
@@ -105,6 +107,7 @@ impl<M: Memory> Endpoint<M> {
             rung: true,
             regions: Vec::new(),
             handles: Vec::new(),
+            mapped: Vec::new(),
             lost: false,
         }
     }
@@ -127,9 +130,22 @@ impl<M: Memory> Endpoint<M> {
         &self.handles
     }
 
-    pub(crate) fn add_region(&mut self, number: u32, bytes: u32) -> Region {
+    pub(crate) fn add_region(&mut self, number: u32, bytes: u32, access: Access) -> Region {
         self.regions.push(number);
-        Region { number, bytes }
+        Region {
+            number,
+            bytes,
+            access,
+        }
+    }
+
+    /// Memory that the card has until the endpoint is closed.
+    pub(crate) fn keep(&mut self, memory: M) {
+        self.mapped.push(memory);
+    }
+
+    pub(crate) fn mapped(&self) -> &[M] {
+        &self.mapped
     }
 
     pub(crate) fn add_handle(&mut self, number: u32, dont_fragment: bool) -> AddressHandle {
@@ -260,6 +276,9 @@ impl<M: Memory> Endpoint<M> {
     ) -> Result<(), SendError<C::Error>> {
         let mut words = vec![cookie, to_word(memory.len() as u32, 0, 0), 0, 0];
         words.extend(segments(memory)?);
+        if !memory.iter().all(Segment::is_writable) {
+            return Err(SendError::ReadOnly);
+        }
         self.receive.waiting.push_back(words);
         self.fill(card).map_err(SendError::Card)
     }

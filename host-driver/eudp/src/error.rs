@@ -70,6 +70,9 @@ pub enum SendError<E: std::error::Error> {
     /// More pieces than a descriptor has room for.
     #[error("{0} pieces do not fit the descriptor: it holds 1 to {SEGMENTS}")]
     Segments(usize),
+    /// Memory for a datagram that the card may only read.
+    #[error("the card may only read one of the regions: nothing can be received there")]
+    ReadOnly,
     /// A piece that is not in its region, is empty, or is longer than a datagram.
     #[error("{bytes} bytes at {offset:#x} are not within the region of {there} bytes")]
     Outside {

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | [`Eudp`] | who owns the card's function: it alone writes endpoints, regions and address handles |
 //! | [`Endpoint`] | a local port with a queue to send, one to receive, and its completions |
-//! | [`Region`] | memory that the card may read and write for one endpoint; it stays where it is |
+//! | [`Region`] | memory that the card may read, or read and write, for one endpoint; it stays where it is |
 //! | [`AddressHandle`] | where datagrams go to and come from: nobody can forge a source |
 //! | [`Segment`] | a piece of a region |
 //!
@@ -28,7 +28,7 @@ mod region;
 
 pub use address::{AddressHandle, Destination, Headers};
 pub use broker::{Eudp, Refusals};
-pub use card::{Card, Memory};
+pub use card::{Access, Card, Memory};
 pub use config::{CutThrough, DESCRIPTORS, EndpointConfig, PUSHED};
 pub use endpoint::{Completion, Endpoint, Received};
 pub use error::{EudpError, SendError};

@@ -1,5 +1,6 @@
 //! Memory of an endpoint's, and pieces of it.
 
+use crate::card::Access;
 use crate::error::SendError;
 use host_interface::eudp::SEGMENTS;
 
@@ -8,6 +9,7 @@ use host_interface::eudp::SEGMENTS;
 pub struct Region {
     pub(crate) number: u32,
     pub(crate) bytes: u32,
+    pub(crate) access: Access,
 }
 
 impl Region {
@@ -24,6 +26,11 @@ impl Region {
     pub fn bytes(self) -> u32 {
         self.bytes
     }
+
+    /// What the card may do with it.
+    pub fn access(self) -> Access {
+        self.access
+    }
 }
 
 /// A piece of a region.
@@ -32,6 +39,13 @@ pub struct Segment {
     region: Region,
     offset: u32,
     pub(crate) bytes: u32,
+}
+
+impl Segment {
+    /// Whether a datagram may be received there.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.region.access == Access::ReadWrite
+    }
 }
 
 /// The words of pieces.

@@ -3,7 +3,10 @@
 mod support;
 
 use eudp::SendError;
-use support::{FITS, Local};
+use support::Local;
+
+/// Bytes of the longest datagram in a packet of 1500.
+const FITS: usize = 1472;
 
 #[test]
 fn a_datagram_of_two_packets_is_refused_where_there_may_be_no_fragments() {

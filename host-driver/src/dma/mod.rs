@@ -23,6 +23,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use eudp::Access;
 use rustix::fs::{MemfdFlags, SealFlags};
 use thiserror::Error;
 
@@ -77,6 +78,7 @@ pub enum DmaError {
 pub struct DmaMemory {
     mapping: Arc<Mapping>,
     addresses: Addresses,
+    access: Access,
 }
 
 impl std::fmt::Debug for DmaMemory {
@@ -114,6 +116,7 @@ impl DmaMemory {
         Ok(Self {
             mapping: Arc::new(mapping),
             addresses: Addresses::at(iova),
+            access: Access::ReadWrite,
         })
     }
 
@@ -139,7 +142,20 @@ impl DmaMemory {
         Ok(Self {
             mapping: Arc::new(Mapping::of_file(file, len)?),
             addresses: Addresses::at(iova),
+            access: Access::ReadWrite,
         })
+    }
+
+    /// The same memory, with which the card may do what `access` says.
+    #[must_use]
+    pub fn for_card(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// What the card may do with it.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
     }
 
     /// Allocates zeroed memory of at least `bytes` bytes in huge pages, which stay in place in
@@ -162,6 +178,7 @@ impl DmaMemory {
         let mut memory = Self {
             mapping: Arc::new(mapping),
             addresses: Addresses::at(0),
+            access: Access::ReadWrite,
         };
         // A page exists once it was touched, and the lock keeps it in place.
         for offset in (0..len).step_by(PAGE_BYTES) {

@@ -1,12 +1,13 @@
 //! The running card, for endpoints.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use tigon2_chip::mailbox;
 
 use super::{Control, NicError, window};
 use crate::dma::{DmaError, DmaMemory};
-use crate::transport::Transport;
+use crate::transport::{Access, Transport};
 
 /// How long the firmware has at a look: it answers between two handlers.
 const LOOK: Duration = Duration::from_micros(50);
@@ -23,6 +24,10 @@ impl eudp::Memory for DmaMemory {
 
     fn bytes(&self) -> usize {
         self.len()
+    }
+
+    fn access(&self) -> Access {
+        DmaMemory::access(self)
     }
 
     fn address(&self, offset: usize, bytes: usize) -> Result<u64, DmaError> {
@@ -62,6 +67,14 @@ impl<T: Transport> eudp::Card for EndpointCard<'_, T> {
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, NicError> {
         Ok(self.0.transport.allocate(bytes)?)
+    }
+
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, NicError> {
+        Ok(self.0.transport.map(file, access)?)
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), NicError> {
+        Ok(self.0.transport.unmap(memory)?)
     }
 
     fn wait(&mut self, turns: u32) -> bool {

@@ -17,7 +17,7 @@ use super::config::SendConsumer;
 use super::error::NicError;
 use super::{Nic, Phase};
 use crate::dma::DmaMemory;
-use crate::transport::Transport;
+use crate::transport::{Access, Transport};
 use host_interface::bd::SendBd;
 use spine_linker::load::peer::Ring;
 
@@ -72,7 +72,7 @@ impl<T: Transport> Nic<T> {
         let entries = ring.entries as usize;
         let mut map = |place: &Place, bytes: usize| -> Result<u64, NicError> {
             let file = place.memory.fd().try_clone_to_owned()?;
-            let memory = self.control.transport.map(file)?;
+            let memory = self.control.transport.map(file, Access::ReadWrite)?;
             Ok(memory.address(place.offset, bytes)?)
         };
         Ok(Ring {

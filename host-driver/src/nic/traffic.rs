@@ -16,7 +16,7 @@ use super::frame::{Received, ReceivedFrame};
 use super::send::{InPlace, SendOptions};
 use super::{LOOK, Nic, Ring};
 use crate::dma::DmaMemory;
-use crate::transport::{Transport, Vector};
+use crate::transport::{Access, Transport, Vector};
 
 impl<T: Transport> Nic<T> {
     /// A descriptor that becomes readable when the card has raised its interrupt.
@@ -124,7 +124,7 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says, see [`Transport::map`].
     pub fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, NicError> {
-        Ok(self.control.transport.map(file)?)
+        Ok(self.control.transport.map(file, Access::Read)?)
     }
 
     /// Takes such memory away from the card; no BD may point there ([`Nic::send_returned`]).

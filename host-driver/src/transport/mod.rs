@@ -18,6 +18,7 @@ mod vector;
 pub mod vfio;
 pub mod vfio_user;
 
+pub use eudp::Access;
 pub use port::{Bell, Port};
 pub use vector::Vector;
 
@@ -157,21 +158,21 @@ pub trait Transport {
     /// [`TransportError`] if the system has no memory or the card refuses it.
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError>;
 
-    /// Lets the card read a memory file of someone else, which is sealed against shrinking and
-    /// growing ([`DmaMemory::of_file`]). The card never writes there.
+    /// Lets the card read a memory file of someone else, or read and write it. The file is sealed
+    /// against shrinking and growing ([`DmaMemory::of_file`]).
     ///
     /// # Errors
     /// [`TransportError::NoForeignMemory`] if this way to the card has none; the system's errors,
     /// and what the card says.
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
-        let _ = file;
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
+        let _ = (file, access);
         Err(TransportError::NoForeignMemory)
     }
 
-    /// Takes memory back that [`Transport::map`] gave. The card must have no BD that points there.
+    /// Takes memory back that [`Transport::map`] gave. Nothing that the card has may point there.
     ///
     /// # Errors
-    /// What the card or the system says; the card may read the memory then until the transport is
+    /// What the card or the system says; the card may reach the memory then until the transport is
     /// dropped, which is kept so long.
     fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
         let _ = memory;
@@ -263,8 +264,8 @@ macro_rules! forward {
             fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
                 (**self).allocate(bytes)
             }
-            fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
-                (**self).map(file)
+            fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
+                (**self).map(file, access)
             }
             fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
                 (**self).unmap(memory)

@@ -15,7 +15,7 @@ use vfio_user_nic::dma::DmaRange;
 use vfio_user_nic::message::{irq, region};
 use vfio_user_nic::{Client, ClientError, Poster};
 
-use super::{Bell, Port, Transport, TransportError, Vector, port};
+use super::{Access, Bell, Port, Transport, TransportError, Vector, port};
 use crate::dma::DmaMemory;
 
 /// Timeout of the connection and of each request.
@@ -179,12 +179,12 @@ fn check(offset: u32, words: usize, limit: u32) -> Result<(), TransportError> {
 
 impl VfioUser {
     /// Gives memory to the card, to read and perhaps to write.
-    fn share(&mut self, memory: DmaMemory, writable: bool) -> Result<DmaMemory, TransportError> {
+    fn share(&mut self, memory: DmaMemory) -> Result<DmaMemory, TransportError> {
         let range = DmaRange {
             iova: memory.iova(),
             size: memory.len() as u64,
             readable: true,
-            writable,
+            writable: memory.access() == Access::ReadWrite,
         };
         self.card
             .client()
@@ -253,12 +253,12 @@ impl Transport for VfioUser {
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::new(bytes, self.next_iova)?;
-        self.share(memory, true)
+        self.share(memory)
     }
 
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::of_file(file, self.next_iova)?;
-        self.share(memory, false)
+        self.share(memory.for_card(access))
     }
 
     fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {

@@ -11,7 +11,7 @@
 //! advances the card to the time of the CPU that makes it, and no further.
 
 use crate::transport::{HostTiming, SharedMachine, SimTransport};
-use host_driver::transport::{Bell, Port};
+use host_driver::transport::{self, Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -145,8 +145,12 @@ impl Transport for CpuTransport {
         self.inner.allocate(bytes)
     }
 
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
-        self.inner.map(file)
+    fn map(
+        &mut self,
+        file: OwnedFd,
+        access: transport::Access,
+    ) -> Result<DmaMemory, TransportError> {
+        self.inner.map(file, access)
     }
 
     fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {

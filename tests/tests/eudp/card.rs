@@ -5,14 +5,15 @@ use etherparse::{
     SlicedPacket, TransportSlice, UdpHeader,
 };
 use eudp::{
-    AddressHandle, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig, Eudp,
-    Received, Refusals, Region, Status,
+    Access, AddressHandle, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
+    Eudp, Received, Refusals, Region, Status,
 };
 use frame_pipeline::trace::{Checker, Entry};
 use host_driver::nic::EndpointCard;
 use host_driver::{Config, DmaMemory};
 use integration_tests::{Engine, Sim, Stage};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
@@ -372,6 +373,14 @@ impl<C: eudp::Card, F: FnMut(u32, &[u32]) -> bool> eudp::Card for Overseen<'_, C
 
     fn allocate(&mut self, bytes: usize) -> Result<C::Memory, C::Error> {
         self.0.allocate(bytes)
+    }
+
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<C::Memory, C::Error> {
+        self.0.map(file, access)
+    }
+
+    fn unmap(&mut self, memory: &C::Memory) -> Result<(), C::Error> {
+        self.0.unmap(memory)
     }
 
     fn wait(&mut self, turns: u32) -> bool {

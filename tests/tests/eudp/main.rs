@@ -5,6 +5,7 @@ mod burst;
 mod card;
 mod explore;
 mod faults;
+mod files;
 mod first;
 mod flowing;
 mod fragments;

@@ -1,28 +1,41 @@
 //! A card of words whose firmware does at once what it is asked for.
 
-use eudp::{AddressHandle, Card, Destination, Endpoint, EndpointConfig, Eudp, Memory, Region};
-use host_interface::eudp::{BlockWord, COMMAND_MAILBOX, LAYOUT, MAILBOX};
+use eudp::{
+    Access, AddressHandle, Card, Destination, Endpoint, EndpointConfig, Eudp, Memory, Region,
+};
+use host_interface::eudp::{BlockWord, COMMAND_MAILBOX, Command, LAYOUT, MAILBOX};
 use host_interface::extension::{Extension, MAGIC};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 /// Where the block of endpoints is.
 pub const BLOCK: u32 = 0x1_0000;
-/// Bytes of the longest datagram in a packet of 1500.
-pub const FITS: usize = 1472;
+/// Bytes of a memory file.
+pub const MAPPED: usize = 1 << 14;
 
 /// Words that both sides see.
 #[derive(Clone, Debug)]
-pub struct Words(Rc<RefCell<Vec<u32>>>);
+pub struct Words(Rc<RefCell<Vec<u32>>>, Access);
+
+impl Words {
+    fn new(bytes: usize, access: Access) -> Words {
+        Words(Rc::new(RefCell::new(vec![0; bytes / 4])), access)
+    }
+}
 
 impl Memory for Words {
     type Error = Infallible;
 
     fn bytes(&self) -> usize {
         4 * self.0.borrow().len()
+    }
+
+    fn access(&self) -> Access {
+        self.1
     }
 
     fn address(&self, offset: usize, _: usize) -> Result<u64, Infallible> {
@@ -46,6 +59,8 @@ pub struct Fake {
     words: HashMap<u32, u32>,
     /// Doorbells of endpoints: mailbox and word.
     pub rung: Vec<(u32, u32)>,
+    /// Memory files that it has.
+    pub mapped: usize,
 }
 
 impl Fake {
@@ -61,6 +76,7 @@ impl Fake {
         Fake {
             words: HashMap::from(words),
             rung: Vec::new(),
+            mapped: 0,
         }
     }
 }
@@ -94,7 +110,21 @@ impl Card for Fake {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Words, Infallible> {
-        Ok(Words(Rc::new(RefCell::new(vec![0; bytes / 4]))))
+        Ok(Words::new(bytes, Access::ReadWrite))
+    }
+
+    fn map(&mut self, _: OwnedFd, access: Access) -> Result<Words, Infallible> {
+        self.mapped += 1;
+        Ok(Words::new(MAPPED, access))
+    }
+
+    fn unmap(&mut self, _: &Words) -> Result<(), Infallible> {
+        let mut done = [0];
+        self.read(BLOCK + BlockWord::Answer as u32, &mut done)?;
+        let is_closed = done[0] & 0xFFFF == Command::Close as u32;
+        assert!(is_closed, "the card may still use it");
+        self.mapped -= 1;
+        Ok(())
     }
 
     fn wait(&mut self, _: u32) -> bool {

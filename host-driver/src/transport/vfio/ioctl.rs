@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use eudp::Access;
 use vfio_bindings::bindings::vfio::{
     VFIO_BASE, VFIO_DEVICE_FLAGS_RESET, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE,
     VFIO_GROUP_FLAGS_VIABLE, VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_ACTION_UNMASK,
@@ -212,9 +213,11 @@ pub fn map_dma(
     container: BorrowedFd<'_>,
     iova: u64,
     memory: &crate::dma::DmaMemory,
-    writable: bool,
 ) -> io::Result<()> {
-    let write = if writable { VFIO_DMA_MAP_FLAG_WRITE } else { 0 };
+    let write = match memory.access() {
+        Access::Read => 0,
+        Access::ReadWrite => VFIO_DMA_MAP_FLAG_WRITE,
+    };
     let mut map = vfio_iommu_type1_dma_map {
         argsz: size_of::<vfio_iommu_type1_dma_map>() as u32,
         flags: VFIO_DMA_MAP_FLAG_READ | write,

@@ -26,7 +26,7 @@ use vfio_bindings::bindings::vfio::{
     VFIO_TYPE1_IOMMU, VFIO_TYPE1v2_IOMMU,
 };
 
-use super::{Bell, Port, Transport, TransportError, Vector, port};
+use super::{Access, Bell, Port, Transport, TransportError, Vector, port};
 use crate::dma::{DmaMemory, HUGE_PAGE_BYTES};
 
 #[allow(unsafe_code)]
@@ -258,9 +258,9 @@ fn huge_pages(bytes: usize) -> Result<DmaMemory, TransportError> {
 
 impl Vfio {
     /// Gives memory to the card, to read and perhaps to write.
-    fn share(&mut self, memory: &DmaMemory, writable: bool) -> Result<(), TransportError> {
+    fn share(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
         let container = self.card.container.as_fd();
-        ioctl::map_dma(container, memory.iova(), memory, writable).map_err(|error| {
+        ioctl::map_dma(container, memory.iova(), memory).map_err(|error| {
             TransportError::Refused {
                 what: "DMA memory",
                 reason: format!("{error} (is the limit of locked memory too low?)"),
@@ -298,7 +298,7 @@ impl Transport for Vfio {
             Isolation::None => huge_pages(bytes)?,
             Isolation::Iommu => {
                 let memory = DmaMemory::new(bytes, self.next_iova)?;
-                self.share(&memory, true)?;
+                self.share(&memory)?;
                 memory
             }
         };
@@ -306,12 +306,12 @@ impl Transport for Vfio {
         Ok(memory)
     }
 
-    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+    fn map(&mut self, file: OwnedFd, access: Access) -> Result<DmaMemory, TransportError> {
         if self.card.isolation == Isolation::None {
             return Err(TransportError::NoForeignMemory);
         }
-        let memory = DmaMemory::of_file(file, self.next_iova)?;
-        self.share(&memory, false)?;
+        let memory = DmaMemory::of_file(file, self.next_iova)?.for_card(access);
+        self.share(&memory)?;
         self.card.keep(&memory);
         Ok(memory)
     }
