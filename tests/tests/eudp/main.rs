@@ -3,6 +3,7 @@
 mod arriving;
 mod burst;
 mod card;
+mod example;
 mod explore;
 mod faults;
 mod files;
