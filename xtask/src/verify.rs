@@ -45,7 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let seconds = start.elapsed().as_secs_f64();
         let verdict = if outcome.holds { "holds" } else { "FAILS" };
         let (name, states) = (property.name, outcome.states);
-        println!("{verdict}  {states:>10} states  {seconds:6.1} s  {name}");
+        let at = property.bounds(bounds);
+        println!("{verdict}  {states:>10} states  {seconds:6.1} s  {name}: {at}");
         for (machine, row) in &outcome.untaken {
             println!("       no run takes row {row} of {machine}");
         }
@@ -54,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         failed += usize::from(!outcome.holds);
         rows.push(
-            json!({"property": name, "holds": outcome.holds, "states": states,
+            json!({"property": name, "bound": at.to_string(), "holds": outcome.holds, "states": states,
             "seconds": seconds, "untaken": outcome.untaken}),
         );
     }

@@ -1,7 +1,7 @@
 //! What is to hold of the machines, and in which bounds Spin searches.
 
 use crate::promela::{Cpu, Machines};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 const TRANSMIT: &str = include_str!("../promela/transmit.pml");
 const RECEIVE: &str = include_str!("../promela/receive.pml");
@@ -81,10 +81,26 @@ impl Bounds {
     };
     /// With endless load in both directions: the product of two worlds.
     const BOTH_SATURATED: Bounds = Bounds {
-        frames: 1,
         parts: 2,
         ..Bounds::SATURATED
     };
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frames = if self.frames == 1 { "frame" } else { "frames" };
+        write!(f, "{} {frames}, {} parts", self.frames, self.parts)?;
+        let beside = [
+            (self.faults, "channel fault"),
+            (self.plain, "plain frame"),
+            (self.give_ups, "given up"),
+            (u8::from(self.closes), "closed"),
+        ];
+        for (count, what) in beside.iter().filter(|(count, _)| *count != 0) {
+            write!(f, ", {count} {what}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Something that is to hold.
@@ -192,9 +208,21 @@ impl Property {
     /// The bounds in which it is verified, if those of a single direction are `bounds`.
     pub fn bounds(&self, bounds: Bounds) -> Bounds {
         match self.claim {
-            Claim::Recurs(_) if self.cpus.len() > 1 => Bounds::BOTH_SATURATED,
-            Claim::Recurs(_) => Bounds::SATURATED,
-            _ if self.cpus.len() > 1 => Bounds::BOTH,
+            Claim::Recurs(_) if self.cpus.len() > 1 => Bounds {
+                frames: bounds.frames - 1,
+                ..Bounds::BOTH_SATURATED
+            },
+            Claim::Recurs(_) => Bounds {
+                frames: bounds.frames,
+                parts: bounds.parts,
+                ..Bounds::SATURATED
+            },
+            _ if self.cpus.len() > 1 && bounds.is_small() => Bounds::BOTH,
+            _ if self.cpus.len() > 1 => Bounds {
+                parts: bounds.parts,
+                faults: bounds.faults,
+                ..Bounds::BOTH
+            },
             // What a frame is made of does not ring.
             _ if self.doorbells => Bounds {
                 frames: bounds.frames,
@@ -204,9 +232,13 @@ impl Property {
             // Four parts take gigabytes there.
             _ if self.cpus == RECEIVE_SIDE => Bounds {
                 parts: bounds.parts.min(3),
+                plain: 0,
                 ..bounds
             },
-            _ => bounds,
+            _ => Bounds {
+                give_ups: 0,
+                ..bounds
+            },
         }
     }
 
