@@ -17,7 +17,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::card::{Card, CardOptions, Wire};
 use testbed::net::namespace::{self, Namespace};
 
@@ -26,6 +26,8 @@ const PEER: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 2);
 const ECHO: u16 = 7;
 /// The same in fragments of its own making, the last one first.
 const BACKWARDS: u16 = 8;
+/// Takes datagrams.
+const DISCARD: u16 = 9;
 /// Bytes of IP payload in each of those.
 const MOST: usize = 1200;
 
@@ -85,6 +87,8 @@ impl Drop for Peer {
     }
 }
 
+fn discard(_: &UdpSocket, _: &[u8], _: SocketAddrV4) {}
+
 fn echo(socket: &UdpSocket, data: &[u8], to: SocketAddrV4) {
     socket.send_to(data, to).expect("it is sent");
 }
@@ -110,14 +114,14 @@ fn backwards(_: &UdpSocket, data: &[u8], to: SocketAddrV4) {
     }
 }
 
-/// The lines that `tigonctl eudp ping` prints on a card of its own.
-fn ping(host: &Namespace, card: &Card, tap: &str, words: &[&str]) -> Vec<Value> {
+/// The lines that a verb of `tigonctl eudp` prints on a card of its own.
+fn run(host: &Namespace, card: &Card, tap: &str, (verb, words): (&str, &[&str])) -> Vec<Value> {
     let image = super::card::built();
     let output = host
         .command(&program().display().to_string())
         .args(["--json", "--socket"])
         .arg(card.socket())
-        .args(["eudp", "ping", &PEER.to_string(), "--tap", tap])
+        .args(["eudp", verb, &PEER.to_string(), "--tap", tap])
         .arg("--firmware")
         .arg(&image)
         .args(words)
@@ -191,11 +195,12 @@ impl Both {
     fn serving(mut self) -> Both {
         self.peer.serve(ECHO, echo);
         self.peer.serve(BACKWARDS, backwards);
+        self.peer.serve(DISCARD, discard);
         self
     }
 
     fn ping(&self, words: &[&str]) -> Vec<Value> {
-        ping(&self.host, &self.card, &self.tap, words)
+        run(&self.host, &self.card, &self.tap, ("ping", words))
     }
 
     /// Datagrams of these sizes there and back, with each kind of checksum: all by the endpoint.
@@ -281,6 +286,38 @@ fn a_linux_peer_answers_datagrams_in_a_vlan() {
     both.compare(&["1", "64", "1472", "1473", "9000", "65507"], "1500");
     both.is_content();
     assert!(both.peer.count("Ip:", "ReasmOKs") >= 3 * 3 * 3);
+}
+
+/// Datagrams as fast as the card takes them: what is counted has reached the peer's kernel, and the
+/// rate is that of these datagrams.
+#[test]
+fn throughput_is_what_the_peer_gets() {
+    if !namespace::for_test() {
+        return;
+    }
+    let both = Both::start("t", "1500");
+    let port = DISCARD.to_string();
+    let words = ["--port", &port, "--size", "1000", "--seconds", "0.3"];
+    let lines = run(&both.host, &both.card, &both.tap, ("throughput", &words));
+    let of_kind = |kind| lines.iter().find(|line| line["kind"] == kind);
+    let line = of_kind("throughput").unwrap_or_else(|| panic!("{lines:?}"));
+    let of = |name: &str| line[name].as_f64().expect("a number");
+    let (datagrams, seconds) = (of("datagrams"), of("seconds"));
+    assert_eq!(line["bytes"], 1000);
+    assert!((0.3..10.0).contains(&seconds), "{line}");
+    assert!(datagrams > 8.0, "more than there are places: {line}");
+    let rate = datagrams * 8000e-6 / seconds;
+    assert!((of("megabits") - rate).abs() < 1e-6 * rate, "{line}");
+    refused_nothing(&lines);
+    // A server that has no turn for a while takes them later, and loses some at its socket.
+    let count = |name| both.peer.count("Udp:", name);
+    let came = || (count("InDatagrams") + count("RcvbufErrors")) as f64;
+    let end = Instant::now() + Duration::from_secs(10);
+    while came() < datagrams && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(came() >= datagrams, "{} came of {line}", came());
+    assert_eq!(count("InCsumErrors"), 0);
 }
 
 fn refused_nothing(lines: &[Value]) {
