@@ -126,6 +126,11 @@ fn the_page_shows_the_tables() {
     let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test");
     let path = std::path::Path::new(&folder).join("../../docs/verification.md");
     let page = std::fs::read_to_string(path).expect("the page");
+    for property in &PROPERTIES {
+        let [quick, full] = [Bounds::QUICK, Bounds::FULL].map(|it| property.bounds(it));
+        let row = format!("| {} | {quick} | {full} |", property.name);
+        assert!(page.contains(&row), "the page has no row: {row}");
+    }
     let fresh = diagram::replace(&page, &diagram::page()).expect("its place");
     assert!(fresh == page, "cargo xtask verify --pages makes it anew");
     assert!(page.contains("Watched --> Aborted: PartArrived [not InTime], PartFailed, Deadline"));
