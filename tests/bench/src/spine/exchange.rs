@@ -9,7 +9,7 @@
 //! | there and back | the same | that of the handler that gets the answer |
 //! | one way | | messages a second of a handler that sends for ever |
 
-use super::card::{Kit, SpineCard, Text};
+use super::card::{Kit, SpineCard, Text, ensure_fresh};
 use super::messages::one_at_a_time;
 use super::peers;
 use super::stores::pc;
@@ -272,6 +272,9 @@ pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Exchanged> {
         exchange.once()
     })?;
     let one_way = exchange.flood(WINDOW_NS)?;
+    for card in &exchange.cards {
+        ensure_fresh(&card.machine)?;
+    }
     let after = exchange.asked();
     Ok(Exchanged {
         to_handler,

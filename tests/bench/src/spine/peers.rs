@@ -7,7 +7,7 @@ mod forwarded;
 
 pub(super) use self::forwarded::table;
 pub use self::forwarded::{Forwarded, Stream};
-use super::card::{Kit, SpineCard};
+use super::card::{Kit, SpineCard, ensure_fresh};
 use super::guarded::ROUTES;
 use super::router;
 use super::window::Window;
@@ -165,6 +165,9 @@ impl Pair {
                 // What was not handed on at once waits in the card, and on the wire.
                 quiet = quiet.max(last + QUIET_NS);
             }
+        }
+        for card in &self.cards {
+            ensure_fresh(&card.machine)?;
         }
         let after = asked(&self.fabric);
         let written = self.fabric.traffic(0, Target::Card(1)).bytes - written;

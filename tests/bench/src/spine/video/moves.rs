@@ -5,6 +5,7 @@
 
 use super::server::Server;
 use super::{Stage, Window};
+use crate::spine::card::ensure_fresh;
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
@@ -121,6 +122,7 @@ pub fn moves(
         stage.paint(&mut wanted, mover.number as u8, picture, &window);
     }
     ensure!(stage.shown()? == wanted, "the screen shows something else");
+    ensure_fresh(&stage.card.machine)?;
     let consumed = stage.card.counts(stage.domain)[4].wrapping_sub(before);
     done.lost = server.pieces - u64::from(consumed).min(server.pieces);
     Ok(done)

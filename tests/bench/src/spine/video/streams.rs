@@ -4,7 +4,7 @@ use super::server::Server;
 use super::{Screen, Stage, Window};
 use crate::simulated::tables::framed;
 use crate::spine::account::{INTERVAL, Samples, Share};
-use crate::spine::card::Kit;
+use crate::spine::card::{Kit, ensure_fresh};
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use serde::Serialize;
@@ -104,6 +104,7 @@ pub fn streams(
         consumed != server.pieces || shown == wanted,
         "the frame buffer shows something else"
     );
+    ensure_fresh(&stage.card.machine)?;
     Ok(Streams {
         profile: String::new(),
         milliseconds: nanoseconds / 1_000_000,
