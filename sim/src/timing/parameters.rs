@@ -1,6 +1,7 @@
 //! The parameters of the cycle model, by named profile, from a board file.
 //!
-//! A board file has `[timing.NAME]` tables. `default` has every key; another profile names its
+//! A board file has `[timing.NAME]` tables. `default` has every key, but that those of the host's
+//! accesses on the bus (`pio_wr`, `pio_rd`) are 0 where they are not named; another profile names its
 //! `base` and the keys that differ from it:
 //!
 //! ```toml

@@ -45,7 +45,8 @@ fn a_long_datagram_goes_from_process_to_process() {
     }
 }
 
-/// Ten datagrams of 32 KB: how long the wire rests between the first byte and the last.
+/// Ten datagrams of 32 KB: the wire rests for 2 % of the time between the first byte and the last, at
+/// most.
 #[test]
 fn the_wire_rests_between_the_frames_of_long_datagrams() {
     let image = image();
@@ -58,8 +59,7 @@ fn the_wire_rests_between_the_frames_of_long_datagrams() {
             .unwrap_or_else(|error| panic!("{error:#}"));
         println!("MTU {mtu}: the wire rests for {:.1} %", 100.0 * *rests);
     }
-    // CPU B is the limit with frames of 1500 bytes.
-    assert!(rests[0] < 0.6 && rests[1] < 0.2, "{rests:?}");
+    assert!(rests.iter().all(|rests| *rests < 0.02), "{rests:?}");
 }
 
 /// With two levels a burst does not make the first datagram late; with one level it does.

@@ -12,7 +12,7 @@ use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, profil
 fn every_handler_and_every_init_can_be_cut_off_at_each_instruction() {
     let rows = cuts::run(kit(), 1, |_| ()).unwrap_or_else(|error| panic!("{error:#}"));
     println!("{}", cuts::table(&rows));
-    assert_eq!(rows.len(), cuts::subjects().len() + 10, "each init once");
+    assert_eq!(rows.len(), cuts::subjects().len() + 12, "each init once");
     for row in &rows {
         assert!(row.cuts > 0 && row.stores > 0, "{row:?}");
         assert!(row.in_text > 0, "{row:?}");
@@ -77,9 +77,14 @@ fn extensions_come_and_go_at_full_wire_load() {
 fn hostile_handlers_are_contained_and_the_others_go_on() {
     let rows = contained::run(kit()).unwrap_or_else(|error| panic!("{error:#}"));
     println!("{}", contained::table(&rows));
-    assert_eq!(rows.len(), 12);
+    assert_eq!(rows.len(), 14);
     for row in &rows {
-        assert!(row.runs >= 3 && row.of_them == row.runs, "{row:?}");
+        // One runs by its own messages, too, as often as it has turns.
+        let posts = row.name.contains("posts") && row.of_them >= 50 && row.runs > 1000;
+        assert!(
+            row.runs >= 3 && (row.of_them == row.runs || posts),
+            "{row:?}"
+        );
         assert!(row.loss() <= 0.05, "{row:?}");
         let is_cut = ["Overruns", "Panics", "Faults"].contains(&row.counted.as_str());
         assert_eq!(row.suspended, is_cut, "{row:?}");

@@ -136,6 +136,20 @@ fn all() -> Vec<Hostile> {
             0,
             DomainCount::Overruns,
         ),
+        source(
+            "keeps all frames that it can",
+            "tests/extensions/keeping",
+            2,
+            0,
+            DomainCount::Consumed,
+        ),
+        source(
+            "posts to itself, for ever",
+            "tests/extensions/posting",
+            0,
+            0,
+            DomainCount::Consumed,
+        ),
         words(
             "jumps to its own delay slot's branch",
             &[SPIN, NOP],
@@ -289,10 +303,10 @@ fn one(kit: &Kit, hostile: &Hostile) -> Result<Contained> {
     Ok(contained)
 }
 
-/// Frames that the handler did not leave to the host.
+/// Frames that the handler did not leave to the host: it may have consumed messages, too.
 fn kept(contained: &Contained) -> u32 {
     match contained.counted.as_str() {
-        "Dropped" | "Consumed" => contained.of_them,
+        "Dropped" | "Consumed" => contained.of_them.min((LOOK / APART) as u32),
         _ => 0,
     }
 }

@@ -15,7 +15,7 @@
 //! | every buffer and credit is back | the rings turn round many times, and stand empty at the end; the ledger of kept frames is empty, all slots of the pool are free |
 
 use super::card::Kit;
-use super::cutter::{Bench, init};
+use super::cutter::{Bench, ENDPOINT, init};
 use super::exchange::{ETHER_TYPE as ORDERS, handler};
 use super::frames::{Kind, WANTED};
 use super::router::IPV4;
@@ -46,8 +46,21 @@ pub enum Cause {
     Piece(Line),
     /// A message that places a video's window.
     Placement,
+    /// A message of an application's.
+    Message(Call),
     /// What has to do with another card on the bus.
     Peer(PeerCause),
+}
+
+/// What is in a message of an application's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// These arguments.
+    Words(&'static [u32]),
+    /// The address of a handler, which is to get a message by the wire.
+    ToWire,
+    /// Data.
+    Bulk,
 }
 
 /// Why a handler runs that has to do with another card.
@@ -104,6 +117,15 @@ impl Subject {
         }
     }
 
+    fn of_messages(handler: u8, call: Call, endless: bool) -> Subject {
+        Subject {
+            folder: PathBuf::from("tests/extensions/messages"),
+            handler,
+            cause: Cause::Message(call),
+            endless,
+        }
+    }
+
     fn of_peers(handler: u8, cause: PeerCause, endless: bool) -> Subject {
         Subject {
             folder: PathBuf::from(match cause {
@@ -129,7 +151,7 @@ impl Subject {
             Cause::Peer(PeerCause::ForwardsPacket) => {
                 Some(Guard::ether_type(domain, handler, IPV4))
             }
-            Cause::Placement | Cause::Peer(PeerCause::GetsMessage) => None,
+            Cause::Placement | Cause::Message(_) | Cause::Peer(PeerCause::GetsMessage) => None,
         }
     }
 
@@ -167,10 +189,26 @@ pub fn subjects() -> Vec<Subject> {
         Subject::new("tests/extensions/panicking", 0, Kind::Typed(0), false),
         Subject::new("tests/extensions/panicking", 0, Kind::Typed(20), false),
         Subject::new("tests/extensions/importing", 0, Kind::Typed(0), true),
+        Subject::new("tests/extensions/lasting", 0, Kind::Typed(0), true),
+        Subject::new("tests/extensions/effects", 0, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 1, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 2, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 3, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 4, Kind::Typed(0), false),
         Subject::new("tests/extensions/effects", 5, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 6, Kind::Typed(0), false),
         Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 0, Kind::Typed(0), false),
+        Subject::new("tests/extensions/keeping", 1, Kind::Typed(0), false),
+        Subject::new("tests/extensions/keeping", 3, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 4, Kind::Typed(0), false),
+        Subject::new("tests/extensions/keeping", 7, Kind::Typed(0), true),
+        Subject::of_messages(0, Call::Words(&[1, 2, 3]), false),
+        Subject::of_messages(1, Call::Words(&[1, ENDPOINT]), false),
+        Subject::of_messages(2, Call::ToWire, false),
+        Subject::of_messages(4, Call::Bulk, false),
+        Subject::of_messages(5, Call::Words(&[]), true),
+        Subject::of_messages(7, Call::Words(&[]), false),
         Subject::of_video(video::LINE, Cause::Piece(Line::Same)),
         Subject::of_video(video::LINE, Cause::Piece(Line::Next)),
         Subject::of_video(video::LINE, Cause::Piece(Line::Placed)),

@@ -1,5 +1,6 @@
 //! One run, cut off where it is wanted, with frames of the host's beside it.
 
+mod application;
 mod init;
 mod neighbour;
 mod owner;
@@ -10,11 +11,14 @@ use super::cuts::{Cause, PeerCause, Row, Subject};
 use super::router;
 use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
+use application::Application;
+pub(super) use application::ENDPOINT;
 use host_interface::spine::{BlockWord, DomainCount};
 pub(super) use init::init;
 use neighbour::{Beside, Neighbour};
 use owner::{Owner, Seen};
 use run::{Places, Run, follow};
+use spine_linker::endpoint::HandlerOf;
 use tigon_firmware::memory::layout::POOL_SLOTS;
 use tigon_firmware::memory::shared::{SPINE_QUEUED, SPINE_RUNNING, SPINE_TAKEN};
 
@@ -35,6 +39,8 @@ pub(super) struct Done {
     answers: Vec<Vec<u8>>,
     /// What the owner of a screen sees of it.
     seen: Seen,
+    /// The words of each message that an application gets.
+    messages: Vec<usize>,
     /// What is to be seen beside another card.
     beside: Beside,
 }
@@ -61,6 +67,7 @@ impl Done {
         self.counts == other.counts
             && self.answers == other.answers
             && self.seen == other.seen
+            && self.messages == other.messages
             && self.beside == other.beside
     }
 
@@ -70,7 +77,15 @@ impl Done {
     }
 
     fn has_no_effect(&self) -> bool {
-        self.answers.is_empty() && self.seen == Seen::default() && self.beside == Beside::default()
+        let Done {
+            answers,
+            seen,
+            messages,
+            beside,
+            ..
+        } = self;
+        let is_quiet = answers.is_empty() && messages.is_empty();
+        is_quiet && *seen == Seen::default() && *beside == Beside::default()
     }
 }
 
@@ -96,6 +111,8 @@ pub(super) struct Bench {
     run: Run,
     /// Who owns the screen, if the handler is one of videos.
     owner: Option<Owner>,
+    /// Who sends the handler messages, if an application does.
+    application: Option<Application>,
     /// The other card, if the handler has to do with one.
     neighbour: Option<Neighbour>,
 }
@@ -117,6 +134,7 @@ impl Bench {
             domain: 0,
             run: Run::default(),
             owner: None,
+            application: None,
             neighbour,
         })
     }
@@ -135,6 +153,9 @@ impl Bench {
         }
         if matches!(subject.cause, Cause::Piece(_) | Cause::Placement) {
             self.owner = Some(Owner::open(&mut self.card, self.domain)?);
+        }
+        if let Cause::Message(_) = subject.cause {
+            self.application = Some(Application::open(&mut self.card, self.domain)?);
         }
         Ok(())
     }
@@ -167,6 +188,14 @@ impl Bench {
                 neighbour.call(self.domain, subject.handler, number);
                 None
             }
+            (Cause::Message(call), ..) if let Some(application) = &mut self.application => {
+                let to = HandlerOf {
+                    domain: self.domain,
+                    handler: subject.handler,
+                };
+                application.send(card, to, call)?;
+                None
+            }
             _ => bail!("there is no screen, or no other card"),
         };
         let before = self.card.counts(self.domain);
@@ -188,6 +217,10 @@ impl Bench {
             Some(owner) => owner.look(&mut self.card)?,
             None => Seen::default(),
         };
+        let messages = match &mut self.application {
+            Some(application) => application.look(&mut self.card)?,
+            None => Vec::new(),
+        };
         let beside = match &mut self.neighbour {
             Some(neighbour) => {
                 let was_cut = counts[index(DomainCount::Overruns)] != 0;
@@ -203,6 +236,7 @@ impl Bench {
             counts,
             answers,
             seen,
+            messages,
             beside,
         })
     }

@@ -61,8 +61,9 @@ fn route(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     }
 }
 
-/// Words of a frame up to the end of an IPv4 header without options.
-pub const HEADERS: usize = 9;
+/// Words of a frame that has an IPv4 header: one more than those of that header without options, which
+/// ends within the ninth. No frame on the wire is shorter.
+pub const HEADERS: usize = 10;
 
 #[inline(always)]
 fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
@@ -82,13 +83,14 @@ fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
 /// comparison.
 #[inline(always)]
 pub fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
-    let [first, .., third, fourth, fifth, sixth, seventh, eighth] = *words;
-    // To this station alone (RFC 1812, 5.3.4): the packet leaves from the address that it came to.
-    let unicast = first & 0x0100_0000 == 0;
+    let [first, _, _, third, fourth, fifth, sixth, seventh, eighth, _] = *words;
+    // To this station alone (RFC 1812, 5.3.4), as the packet leaves from the address that it came to;
     // EtherType, version and length of the header.
-    let kind = third >> 8 == u32::from(IPV4) << 8 | 0x45;
+    let to_all = first & 0x0100_0000;
+    let kind = third >> 8 | to_all == u32::from(IPV4) << 8 | 0x45;
+    // From 20 bytes up to what the frame has behind its header.
     let length = fourth >> 16;
-    let lengths = (length >= 20) & (length <= bytes.wrapping_sub(14)) & (bytes >= 34);
+    let lengths = length.wrapping_sub(20) <= bytes.wrapping_sub(34);
     // Lifetime: two or more.
     let lives = fifth & 0xFE00 != 0;
     let halves = |word: u32| (word >> 16) + (word & 0xFFFF);
@@ -101,7 +103,7 @@ pub fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
     let right = halves(halves(sum)) == 0xFFFF;
     let source = is_forwarded(sixth >> 8 & 0xFF);
     let destination = is_forwarded(seventh >> 8 & 0xFF);
-    unicast & kind & lengths & lives & right & source & destination
+    kind & lengths & lives & right & source & destination
 }
 
 /// Whether packets from or to an address with this first byte go past a router: not those of this

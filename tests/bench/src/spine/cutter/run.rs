@@ -7,8 +7,10 @@ use host_interface::spine::HANDLERS;
 use host_interface::spine::lease::{NOTED, WORK};
 use host_interface::spine::rings::MESSAGE_BYTES;
 use std::ops::Range;
-use tigon_firmware::memory::layout::{MESSAGES_OUT, OUT_SLOTS, SPINE_OUT_TO};
-use tigon_firmware::memory::shared::{SPINE_OUT, SPINE_OUT_ROOM};
+use tigon_firmware::memory::layout::{
+    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_OUT_TO,
+};
+use tigon_firmware::memory::shared::{SPINE_OUT, SPINE_OUT_ROOM, SPINE_POST_ROOM, SPINE_POSTED};
 use tigon_firmware::sides::spine::effects::{BYTES, MESSAGES};
 use tigon_firmware::sides::spine::message::callers;
 use tigon2_chip::Register;
@@ -99,6 +101,14 @@ impl Run {
             let (to, message) = (SPINE_OUT_TO + slot * 4, MESSAGES_OUT + slot * MESSAGE_BYTES);
             allowed.push(("message's endpoint", to..to + 4));
             allowed.push(("message", message..message + MESSAGE_BYTES));
+        }
+        // Likewise those of the domain's messages to itself.
+        let room = machine.word(SPINE_POST_ROOM.address());
+        let posted = machine.word(SPINE_POSTED.address());
+        for noted in 0..room {
+            let slot = posted.wrapping_add(noted) & (POST_SLOTS - 1);
+            let post = MESSAGES_POSTED + slot * MESSAGE_BYTES;
+            allowed.push(("message to itself", post..post + MESSAGE_BYTES));
         }
         if let Some(domain) = self.loads {
             allowed.push(("callers", callers(domain, 0)..callers(domain, HANDLERS)));
