@@ -178,13 +178,13 @@ impl Compiler {
             .env("RUSTC", &self.rustc)
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTFLAGS", "-Cjump-tables=no");
-        for variable in [
-            "CARGO_ENCODED_RUSTFLAGS",
-            "CARGO_BUILD_TARGET",
-            "RUSTC_WORKSPACE_WRAPPER",
-            "RUSTUP_TOOLCHAIN",
-        ] {
-            cargo.env_remove(variable);
+        for setting in PROFILE {
+            cargo.args(["--config", &format!("profile.release.{setting}")]);
+        }
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_str().is_none_or(changes_code) {
+                cargo.env_remove(variable);
+            }
         }
         match self.table {
             Some(words) => cargo.env("SPINE_TABLE", words.to_string()),
@@ -211,6 +211,33 @@ impl Compiler {
         let id = self.build_id()?;
         Ok(object_file::container(name, Grade::Language, id, &bytes)?)
     }
+}
+
+/// The profile. On the command line it goes before those of cargo's configuration.
+const PROFILE: [&str; 6] = [
+    "opt-level=\"s\"",
+    "lto=\"fat\"",
+    "codegen-units=1",
+    "panic=\"abort\"",
+    "overflow-checks=true",
+    "debug-assertions=false",
+];
+
+/// Whether a variable of the environment may have cargo make other code.
+fn changes_code(variable: &str) -> bool {
+    const FAMILIES: [&str; 4] = [
+        "CARGO_PROFILE_",
+        "CARGO_BUILD_",
+        "CARGO_TARGET_",
+        "CARGO_UNSTABLE_",
+    ];
+    const OTHERS: [&str; 4] = [
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTUP_TOOLCHAIN",
+    ];
+    OTHERS.contains(&variable) || FAMILIES.iter().any(|family| variable.starts_with(family))
 }
 
 /// What the wrapper is.
@@ -242,8 +269,26 @@ fn manifest_of_object(api: &str) -> String {
         "[workspace]\nmembers = [\"extension\"]\n\
          [package]\nname = \"spine-object\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
          [lib]\ncrate-type = [\"staticlib\"]\n\
-         [dependencies]\nspine = {{ path = {api:?} }}\nextension = {{ path = \"extension\" }}\n\
-         [profile.release]\nopt-level = \"s\"\nlto = \"fat\"\ncodegen-units = 1\n\
-         panic = \"abort\"\noverflow-checks = true\n"
+         [dependencies]\nspine = {{ path = {api:?} }}\nextension = {{ path = \"extension\" }}\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes_code;
+
+    #[test]
+    fn no_variable_of_the_environment_changes_code() {
+        for variable in [
+            "CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS",
+            "CARGO_BUILD_RUSTFLAGS",
+            "CARGO_TARGET_MIPS_TIGON2_NONE_RUSTFLAGS",
+            "RUSTC_WRAPPER",
+        ] {
+            assert!(changes_code(variable), "{variable}");
+        }
+        for variable in ["PATH", "CARGO_HOME", "CARGO_NET_OFFLINE", "HTTP_PROXY"] {
+            assert!(!changes_code(variable), "{variable}");
+        }
+    }
 }

@@ -59,7 +59,7 @@ fn what_judges_and_compiles_a_crate_is_part_of_the_build() {
         ("spine/lib.rs", "mod model;"),
         ("compile.rs", "pub extern \\\"C\\\" fn spine_init()"),
         ("compile.rs", "unsafe_code = \\\"forbid\\\""),
-        ("compile.rs", "overflow-checks = true"),
+        ("compile.rs", "overflow-checks=true"),
         ("compile.rs", "-Cjump-tables=no"),
         ("compile.rs", "--gc-sections"),
         ("compile.rs", "package.{key}"),
