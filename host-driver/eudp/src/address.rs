@@ -18,9 +18,8 @@ pub struct Destination {
     /// Routers that a packet may pass.
     pub lifetime: u8,
     /// A datagram that needs more than one packet is refused, with
-    /// [`SendError::NeedsFragments`](crate::SendError::NeedsFragments). The packets do not say so:
-    /// the firmware writes the flags of their headers, as 0. So a router on the way to a smaller MTU
-    /// makes fragments.
+    /// [`SendError::NeedsFragments`](crate::SendError::NeedsFragments), and no router on the way makes
+    /// fragments: the packets say Don't Fragment.
     pub dont_fragment: bool,
 }
 
@@ -50,7 +49,8 @@ impl Headers {
         bytes[..6].copy_from_slice(&to.station);
         bytes[6..12].copy_from_slice(&station);
         bytes[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);
-        bytes[22..24].copy_from_slice(&[to.lifetime, 17]);
+        let flags = if to.dont_fragment { 0x40 } else { 0 };
+        bytes[20..24].copy_from_slice(&[flags, 0, to.lifetime, 17]);
         bytes[26..30].copy_from_slice(&address.octets());
         bytes[30..34].copy_from_slice(&to.address.octets());
         bytes[34..36].copy_from_slice(&port.to_be_bytes());

@@ -56,13 +56,14 @@ pub struct Handle {
     key: u32,
     /// Words 0 to 3 of the headers.
     stations: [u32; 4],
-    /// The lower halves of words 5 and 6.
-    lifetime_and_source: u32,
+    /// Word 5, with Don't Fragment or without.
+    lifetime: u32,
     /// Words 7 and 8.
     addresses: [u32; 2],
     ip_sum: u32,
     udp_sum: u32,
-    identification: u32,
+    /// The next identification, and the lower half of word 6.
+    next_and_source: u32,
     tag: u32,
 }
 
@@ -70,11 +71,11 @@ impl Handle {
     const NONE: Handle = Handle {
         key: 0,
         stations: [0; 4],
-        lifetime_and_source: 0,
+        lifetime: 0,
         addresses: [0; 2],
         ip_sum: 0,
         udp_sum: 0,
-        identification: 0,
+        next_and_source: 0,
         tag: 0,
     };
 
@@ -104,11 +105,12 @@ impl Handle {
         let mut word = |word: HandleWord| bus.load(row + word as u32);
         self.ip_sum = word(HandleWord::IpSum);
         self.udp_sum = word(HandleWord::UdpSum);
-        self.identification = word(HandleWord::Identification) & 0xFFFF;
+        let identification = word(HandleWord::Identification);
         self.tag = word(HandleWord::Tag);
         let mut header = |offset| bus.load(row + offset);
         self.stations = [header(0), header(4), header(8), header(12)];
-        self.lifetime_and_source = header(20) << 16 | header(24) & 0xFFFF;
+        self.lifetime = header(20);
+        self.next_and_source = identification << 16 | header(24) & 0xFFFF;
         self.addresses = [header(28), header(32)];
         if !SendPath::has_link(bus) {
             return Err(Status::LinkDown);
@@ -132,8 +134,8 @@ impl Handle {
     /// The identification of the next datagram.
     #[inline(always)]
     pub const fn identify(&mut self) -> u32 {
-        let number = self.identification;
-        self.identification = number.wrapping_add(1) & 0xFFFF;
+        let number = self.next_and_source >> 16;
+        self.next_and_source = self.next_and_source.wrapping_add(1 << 16);
         number
     }
 
@@ -141,7 +143,7 @@ impl Handle {
     fn leave<B: Bus>(&mut self, bus: &mut B) {
         if self.key != 0 {
             let row = EUDP_BLOCK + handle_word(self.key >> 16, HandleWord::Identification);
-            bus.store(row, self.identification);
+            bus.store(row, self.next_and_source >> 16);
         }
         self.key = 0;
     }
@@ -164,14 +166,13 @@ impl Handle {
         let sum = !folded(sum) << 16;
         let [a, b, c, d] = self.stations;
         let [e, f] = self.addresses;
-        let both = self.lifetime_and_source;
         bus.store(to, a);
         bus.store(to + 4, b);
         bus.store(to + 8, c);
         bus.store(to + 12, d);
         bus.store(to + 16, packet);
-        bus.store(to + 20, fragment << 16 | both >> 16);
-        bus.store(to + 24, sum | both & 0xFFFF);
+        bus.store(to + 20, fragment << 16 | self.lifetime);
+        bus.store(to + 24, sum | self.next_and_source & 0xFFFF);
         bus.store(to + 28, e);
         bus.store(to + 32, f);
     }
