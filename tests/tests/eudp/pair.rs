@@ -6,22 +6,35 @@ use tigon_bench::eudp::burst::{Posted, first_fetch};
 
 use crate::card::image;
 
-/// What one card alone adds up to is what two cards take; cut through is not slower than stored.
+/// From process to process, no datagram takes more than 1 % longer cut through than stored, give or take
+/// half of what CPU A needs to look at the wire.
 #[test]
-fn a_datagram_goes_from_process_to_process() {
+fn no_size_takes_longer_cut_through() {
     let image = image();
-    for (bytes, mtu, least, most) in [(1, 1500, 15.0, 70.0), (8972, 9000, 90.0, 200.0)] {
+    let short = [1, 400, 800, 1472].map(|bytes| (bytes, 1500, 31));
+    let long = [4000, 4055, 4600, 5000, 6000, 8972].map(|bytes| (bytes, 9000, 31));
+    let longer = [(32_768, 1500, 5), (32_768, 9000, 5), (65_507, 9000, 3)];
+    let mut slower = Vec::new();
+    for (bytes, mtu, count) in short.into_iter().chain(long).chain(longer) {
         let one_way = |cut| {
             let pair = Pair::start(&image, cut, Checksum::None, mtu);
             let mut pair = pair.unwrap_or_else(|error| panic!("{error:#}"));
-            pair.one_way(bytes, 5)
-                .unwrap_or_else(|error| panic!("{error:#}"))
+            let time = pair.one_way(bytes, count);
+            time.unwrap_or_else(|error| panic!("{bytes} bytes: {error:#}"))
         };
         let [stored, through] = [CutThrough::Off, CutThrough::OfBus].map(one_way);
-        println!("{bytes} bytes: {stored:.1} us stored, {through:.1} cut through");
-        assert!((least..most).contains(&stored), "{bytes}: {stored}");
-        assert!(through <= 1.05 * stored, "{bytes}: {through} for {stored}");
+        println!("{bytes} bytes, MTU {mtu}: {stored:.1} us stored, {through:.1} cut through");
+        // The wire takes 8 ns a byte.
+        let wire = bytes as f64 * 0.008;
+        assert!(
+            (wire + 10.0..3.0 * wire + 70.0).contains(&stored),
+            "{bytes}: {stored}"
+        );
+        if through > 1.01 * stored + 0.1 {
+            slower.push((bytes, mtu, stored, through));
+        }
     }
+    assert!(slower.is_empty(), "{slower:?}");
 }
 
 /// With `Full` the fragment with the UDP header leaves last, and the other card places what comes

@@ -267,9 +267,13 @@ impl Bench {
         frame
     }
 
-    /// The frames of a datagram: fragments if it is longer than the MTU, of that identification.
+    /// The frames of a datagram: fragments if it is longer than the MTU, of that identification. It has
+    /// a checksum if those of the endpoint have one.
     fn frames(&self, bytes: usize, mtu: usize, identification: u16) -> Vec<Vec<u8>> {
-        let whole = self.frame(PORT, bytes);
+        let whole = match self.endpoint.config().checksum {
+            Checksum::None => self.frame(PORT, bytes),
+            Checksum::Full | Checksum::Leading => self.inbound(&vec![0; bytes]),
+        };
         let (headers, payload) = whole[..HEADERS + bytes].split_at(UDP);
         let room = mtu - (UDP - IP);
         if payload.len() <= room {

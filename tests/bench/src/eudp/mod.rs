@@ -85,8 +85,10 @@ pub struct Bandwidth {
     pub mtu: u32,
     /// Out: without a checksum and cut through, `Full`, `Leading`.
     pub out: [f64; 3],
-    /// In, and the share that is completed.
-    pub into: (f64, f64),
+    /// In: without a checksum and with one.
+    pub into: [f64; 2],
+    /// The share of those that is completed.
+    pub completed: f64,
 }
 
 /// All of it.
@@ -222,13 +224,18 @@ pub fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<
             out(Checksum::Full)?,
             out(Checksum::Leading)?,
         ];
-        let mut bench = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
-        let into = bench.stream_in(bytes, mtu as usize, count as u32)?;
+        let into = |checksum| {
+            let mut bench = Bench::start(image, CutThrough::Off, checksum, mtu)?;
+            bench.stream_in(bytes, mtu as usize, count as u32)
+        };
+        let (unsummed, all) = into(Checksum::None)?;
+        let (summed, all_summed) = into(Checksum::Full)?;
         Ok(Bandwidth {
             bytes,
             mtu,
             out,
-            into,
+            into: [unsummed, summed],
+            completed: all.min(all_summed),
         })
     };
     sizes.iter().copied().map(one).collect()
@@ -265,16 +272,17 @@ impl Figures {
             "out, None",
             "Full",
             "Leading",
-            "in",
+            "in, None",
+            "Full",
             "completed",
         ];
         let mut table = framed(&header);
         for row in &self.bandwidth {
-            let (rate, share) = row.into;
-            let (rate, share) = (format!("{rate:.0}"), format!("{:.0} %", share * 100.0));
-            let [none, full, leading] = row.out.map(|rate| format!("{rate:.0}"));
-            let (bytes, mtu) = (row.bytes.to_string(), row.mtu.to_string());
-            table.add_row([bytes, mtu, none, full, leading, rate, share]);
+            let mut cells = vec![row.bytes.to_string(), row.mtu.to_string()];
+            let rates = row.out.iter().chain(&row.into);
+            cells.extend(rates.map(|rate| format!("{rate:.0}")));
+            cells.push(format!("{:.0} %", row.completed * 100.0));
+            table.add_row(cells);
         }
         table
     }
