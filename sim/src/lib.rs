@@ -44,6 +44,7 @@ pub mod hosts;
 pub mod log;
 pub mod machine;
 pub mod memory;
+mod shared_bus;
 pub mod stalls;
 pub mod theme;
 pub mod timeline;

@@ -15,7 +15,7 @@
 //! card is there when its transfer has ended. Word values stay what they are in transfers without
 //! byte swap (hardware reference, 6.4).
 //!
-//! Each target has its own [latency](Bus). It is that of the transfer's first address; a slow target
+//! Each target has its own [latency](super::Bus). It is that of the transfer's first address; a slow target
 //! keeps the bus for as long, so others wait for it, but their transactions take no longer.
 //!
 //! Not modelled:
@@ -29,65 +29,17 @@ mod tests;
 
 use super::{Fabric, Locked};
 use crate::memory::{Allowed, HostAccesses, Target, Traffic};
+use crate::shared_bus;
 use crate::timing::Fine;
-use crate::timing::dma::{BusRequest, Latency};
+use crate::timing::dma::BusRequest;
 use host_driver::DmaMemory;
 use std::ops::Range;
-use tigon2_model::window::WINDOW_OFFSET;
 
-/// Where the first card's BAR 0 lies on the bus, and how far the next one's is.
-const BARS: u64 = 0xE000_0000;
-const BAR_DISTANCE: u64 = 0x1_0000;
 /// Where the first frame buffer lies, and how far the next one is.
 const FRAME_BUFFERS: u64 = 0xD000_0000;
 const FRAME_BUFFER_DISTANCE: u64 = 0x0400_0000;
 /// Bytes of a BAR 0.
 const BAR_BYTES: u32 = 0x4000;
-
-/// The bus, as its cards share it: the clocks before the first beat of a transaction, by its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bus {
-    /// Host memory; `None`: those of each card's timing profile.
-    pub memory: Option<Latency>,
-    /// What a card has in its BAR below the window: registers and mailboxes.
-    pub registers: Latency,
-    /// A card's window to its SRAM.
-    pub window: Latency,
-    /// A frame buffer.
-    pub frame_buffer: Latency,
-}
-
-impl Default for Bus {
-    /// Devices take as long as a write to host memory: the profile's figures are fitted to whole
-    /// transfers, and nothing says which part of them is the bridge's.
-    fn default() -> Self {
-        let device = Latency {
-            read: 25,
-            write: 25,
-        };
-        Bus {
-            memory: None,
-            registers: device,
-            window: device,
-            frame_buffer: device,
-        }
-    }
-}
-
-impl Bus {
-    /// The latency of an address that belongs to a target; `None`: that of the timing profile.
-    pub(crate) fn latency(&self, target: Target, address: u64) -> Option<Latency> {
-        match target {
-            Target::Memory => self.memory,
-            Target::FrameBuffer(_) => Some(self.frame_buffer),
-            Target::Card(card) => {
-                let offset = address.wrapping_sub(Fabric::bar(card));
-                let below = offset < WINDOW_OFFSET.into();
-                Some(if below { self.registers } else { self.window })
-            }
-        }
-    }
-}
 
 /// Who had the grant last.
 #[derive(Debug, Default)]
@@ -98,7 +50,7 @@ pub(super) struct Arbiter {
 impl Fabric {
     /// Address on the bus of a card's BAR 0.
     pub const fn bar(card: usize) -> u64 {
-        BARS + card as u64 * BAR_DISTANCE
+        shared_bus::bar(card)
     }
 
     /// Lets card `from` write to a range of the BAR 0 of card `to`, from now on.

@@ -33,11 +33,11 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use bus::Bus;
 pub use shared::SharedMachine;
 
 use crate::machine::Machine;
 pub use crate::memory::{HostAccesses, Target, Traffic};
+pub use crate::shared_bus::Bus;
 use crate::stalls::Pin;
 pub use hosts::Program;
 use hosts::Schedule;

@@ -2,9 +2,9 @@
 
 use super::lead::concerns_cpus;
 use super::{Environment, Machine, environment};
-use crate::fabric::Bus;
 use crate::memory::HostAccesses;
 use crate::memory::{Devices, Posted, Target};
+use crate::shared_bus::Bus;
 use crate::timing::Fine;
 use crate::timing::dma::{BusRequest, DmaEngine};
 use host_driver::DmaMemory;

@@ -5,28 +5,13 @@
 //! other code. Only `view!` has a syntax of its own, of which words are enough.
 
 use super::Refusal;
-use super::walk::Walk;
+use super::walk::{MACROS, Walk};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 use syn::{Attribute, Expr, Ident, Macro, Pat, Token};
 
-/// Macros that an extension may call.
-pub(super) const MACROS: [&str; 12] = [
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "debug_assert",
-    "matches",
-    "panic",
-    "unreachable",
-    "todo",
-    "unimplemented",
-    "view",
-    "debug_assert_eq",
-    "debug_assert_ne",
-];
 /// Words that must not stand in the arguments of a macro.
 const HIDDEN: [&str; 10] = [
     "unsafe", "dyn", "fn", "for", "extern", "impl", "trait", "static", "macro", "mod",

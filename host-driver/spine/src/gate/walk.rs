@@ -1,11 +1,25 @@
 //! The walk over the syntax of a file: what is refused where.
 
 use super::Refusal;
-use super::arguments::MACROS;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
+/// Macros that an extension may call.
+pub(super) const MACROS: [&str; 12] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "matches",
+    "panic",
+    "unreachable",
+    "todo",
+    "unimplemented",
+    "view",
+    "debug_assert_eq",
+    "debug_assert_ne",
+];
 /// Attributes that it may have.
 const ATTRIBUTES: [&str; 13] = [
     "doc",

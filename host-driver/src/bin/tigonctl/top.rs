@@ -7,6 +7,7 @@
 
 mod draw;
 mod extensions;
+mod fit;
 mod looks;
 
 use std::collections::BTreeMap;

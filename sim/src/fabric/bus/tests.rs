@@ -1,8 +1,10 @@
 //! Tests how cards share the bus, and what each target costs.
 
+use super::super::Bus;
 use super::*;
 use crate::machine::Machine;
 use crate::timing::Parameters;
+use crate::timing::dma::Latency;
 use std::sync::Arc;
 use tigon2_chip::Register;
 use tigon2_model::Board;

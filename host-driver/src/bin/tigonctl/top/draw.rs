@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 
+use super::fit::fitted;
 use super::looks::{ALL, Activity, ENOUGH, Seen, folded};
 use super::{View, extensions};
 
@@ -114,15 +115,6 @@ fn figure(value: f64) -> String {
 /// A figure at the right of its column.
 fn column(value: f64) -> String {
     format!("{:>width$}", figure(value), width = usize::from(FIGURE))
-}
-
-/// A name in this many columns, visibly truncated if it is longer.
-pub(super) fn fitted(name: &str, columns: usize) -> String {
-    if name.chars().count() <= columns {
-        return name.to_owned();
-    }
-    let kept = name.chars().take(columns.saturating_sub(1));
-    kept.chain(['…']).collect()
 }
 
 fn draw_handlers(frame: &mut Frame<'_>, area: Rect, view: &View) {

@@ -7,7 +7,7 @@ use ratatui::style::Stylize;
 use ratatui::widgets::{Block, Row, Table};
 use spine_linker::extensions::{Ledger, Report};
 
-use super::draw::fitted;
+use super::fit::fitted;
 use crate::look::Source;
 
 /// What is loaded at one moment.
