@@ -289,9 +289,9 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
 /// messages were fetched. Frames wait for that of an endpoint: where the bus is slow, they would take
 /// each descriptor that is free before its event comes.
 #[inline(never)]
-fn wait_for_descriptor<B: Dispatch>(runtime: &Runtime, io: &mut IoA<B>) {
+fn wait_for_descriptor<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) {
     io.wait_for_descriptor(EventBit::Loaded);
-    if runtime.rings.are_behind() {
+    if runtime.rings.hold_frames() {
         io.bus.clear(EventBit::ReceiveComplete);
     }
 }
@@ -325,7 +325,8 @@ const MOST: u32 = 4;
 pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);
     if let Some(runtime) = spine.runtime() {
-        if runtime.rings.are_behind() {
+        // Also if somebody has reported meanwhile: this turn comes in any case.
+        if runtime.rings.let_frames_go() {
             io.bus.set(EventBit::ReceiveComplete);
         }
         serve(runtime, io, MOST);

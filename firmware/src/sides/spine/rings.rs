@@ -93,6 +93,8 @@ pub struct Rings {
     /// Requests that were seen to be done, and whose endpoints were told so.
     seen: u32,
     told: u32,
+    /// 1 while frames wait until endpoints are told.
+    hold_frames: u32,
     bulk: Bulk,
     /// Whether writes to an endpoint that was closed may be under way, and behind which position of
     /// the channel they are not.
@@ -109,6 +111,7 @@ impl Rings {
             early: 0,
             seen: 0,
             told: 0,
+            hold_frames: 0,
             bulk: Bulk::NONE,
             is_closing: 0,
             closed: Position::START,
@@ -190,9 +193,15 @@ impl Rings {
         Ok(())
     }
 
-    /// Whether the last [`report`](Self::report) found no descriptor.
-    pub const fn are_behind(&self) -> bool {
-        self.told != self.seen
+    /// Whether frames are to wait, as the last [`report`](Self::report) found no descriptor.
+    pub const fn hold_frames(&mut self) -> bool {
+        self.hold_frames |= (self.told != self.seen) as u32;
+        self.hold_frames != 0
+    }
+
+    /// Whether frames wait; from now on they do not.
+    pub const fn let_frames_go(&mut self) -> bool {
+        core::mem::replace(&mut self.hold_frames, 0) != 0
     }
 
     /// Whether a message could run now, or has to be asked what it needs.
