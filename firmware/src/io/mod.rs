@@ -16,6 +16,7 @@
 //! | [`filter`] | which frames are for this card |
 //! | [`loadable`] | handlers that are loaded at run time |
 //! | [`direct`] | transfers without the assist |
+//! | [`transmitter`] | `R[200]`, which both CPUs want to set |
 
 pub mod a;
 pub mod b;
@@ -29,6 +30,7 @@ pub mod loadable;
 pub mod note;
 pub mod outbox;
 pub mod states;
+pub mod transmitter;
 
 pub use a::IoA;
 pub use b::IoB;

@@ -232,4 +232,7 @@ shared! {
     OfB EUDP_SENT one, "Descriptors to send that B is done with, of all endpoints; wraps.";
     OfA EUDP_WANTED one, "Endpoints whose descriptors to receive A wants: a bit that changes each time.";
     OfB EUDP_PULLED one, "The same when they are in NIC memory.";
+    OfA EUDP_TRANSMIT_STATE one, "The state that A wants the transmitter to have.";
+    OfA EUDP_TRANSMIT_ASKED one, "How often A has asked for one; wraps.";
+    OfB EUDP_TRANSMIT_DONE one, "That number when B has set the state.";
 }

@@ -7,7 +7,7 @@
 use super::{SideA, SideB, command, eudp, spine, statistics};
 use crate::control::{host_events, link};
 use crate::io::deadline::{Deadline, PERIOD, SlotA, SlotB};
-use crate::memory::layout::{QUEUES, SPINE};
+use crate::memory::layout::{EUDP, QUEUES, SPINE};
 use crate::memory::statistics::count;
 use crate::path::{buffer_fetch, receive, send};
 use host_interface::gencom::Gencom;
@@ -188,8 +188,13 @@ pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
             b.turns.count();
             statistics::publish_piece_of_b(b, b.turns.0);
             now = timer::now(&mut b.io.bus);
-        } else if !eudp::handlers::is_watching(&b.eudp) && b.turns.count() {
-            statistics::publish_b(b);
+        } else if !eudp::handlers::is_watching(&b.eudp) {
+            if EUDP != 0 {
+                b.io.follow_transmitter();
+            }
+            if b.turns.count() {
+                statistics::publish_b(b);
+            }
         }
     }
     if SPINE == 0 {

@@ -12,6 +12,7 @@ mod flowing;
 mod fragments;
 mod in_line;
 mod inline;
+mod link;
 mod linux;
 mod margin;
 mod page;

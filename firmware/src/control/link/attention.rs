@@ -47,8 +47,7 @@ pub fn receive_attention<B: Dispatch>(io: &mut IoA<B>) -> Result<(), MacStopped>
 
 /// MAC TX attention.
 pub fn transmit_attention<B: Dispatch>(io: &mut IoA<B>) {
-    let state = io.bus.read(Register::MacTxState);
-    io.bus.write(Register::MacTxState, state);
+    io.clear_transmitter_attention();
     count!(io.bus, mac_transmit_attentions);
     io.bus.clear(EventBit::MacTxAttention);
     io.hasten();

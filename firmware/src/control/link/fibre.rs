@@ -47,8 +47,8 @@ impl Link {
 
 /// The MAC has been in reset long enough.
 pub fn begin<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    io.set_transmitter(link.transmit_state(false));
     let bus = &mut io.bus;
-    bus.write(Register::MacTxState, link.transmit_state(false));
     bus.write(Register::MacRxState, link.receive_state(&io.filter, true));
     if link.loopback {
         link.force();

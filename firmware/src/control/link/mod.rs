@@ -257,13 +257,13 @@ fn restart<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     log_debug!("the link restarts");
     down(link, io);
     count!(io.bus, mac_resets);
-    let bus = &mut io.bus;
     link.mode = PhyMode::Full1000;
     link.pause = Pause::NONE;
     link.partner = 0;
     link.loopback = requested::loopback(link.gigabit, link.fast);
     let reset = MacTxState::new().with_reset(true).into_bits();
-    bus.write(Register::MacTxState, reset);
+    io.set_transmitter(reset);
+    let bus = &mut io.bus;
     let reset = MacRxState::new().with_reset(true).into_bits();
     bus.write(Register::MacRxState, reset);
     bus.write(Register::TxConfigWord, 0);
@@ -302,8 +302,8 @@ pub fn tick<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
         Phase::PhyReset if long_enough => copper::after_reset(link, io),
         Phase::Negotiate => copper::negotiate(link, io),
         Phase::Settle if long_enough => {
+            io.set_transmitter(link.transmit_state(true));
             let bus = &mut io.bus;
-            bus.write(Register::MacTxState, link.transmit_state(true));
             bus.write(Register::MacRxState, link.receive_state(&io.filter, true));
             link.enter(Phase::Idle);
         }
