@@ -10,7 +10,7 @@ use tigon2_model::faults::Fault;
 use tigon2_sim::timing::Parameters;
 
 /// Puts a frame on the wire; returns when it will have arrived, in nanoseconds.
-fn send(card: &mut Card, frame: &[u8]) -> u64 {
+pub fn send(card: &mut Card, frame: &[u8]) -> u64 {
     let machine = card.stage.engine.machine().clone();
     let mut machine = machine.lock();
     let now = machine.now();
@@ -18,7 +18,7 @@ fn send(card: &mut Card, frame: &[u8]) -> u64 {
 }
 
 /// Lets time pass until `at`.
-fn pass_until(card: &mut Card, at: u64) {
+pub fn pass_until(card: &mut Card, at: u64) {
     let now = card.now();
     if let Some(left) = at.checked_sub(now) {
         card.stage.engine.pass(Duration::from_nanos(left));
@@ -29,7 +29,7 @@ fn pass_until(card: &mut Card, at: u64) {
 const ROUNDS: u32 = 16;
 
 /// Bytes of `sent` that stand in the memory at `offset`.
-fn there(card: &Card, offset: usize, sent: &[u8]) -> usize {
+pub fn there(card: &Card, offset: usize, sent: &[u8]) -> usize {
     let memory = card.memory(offset, sent.len());
     let right = memory.iter().zip(sent);
     right.take_while(|(there, sent)| there == sent).count()

@@ -4,8 +4,8 @@ use crate::card::{Card, PORT, bytes, data};
 use eudp::{Checksum, Completion, CutThrough, Status};
 use integration_tests::{Engine, Sim};
 use std::time::Duration;
-use tigon2_chip::bits::MacTxState;
 use tigon2_chip::Register;
+use tigon2_chip::bits::MacTxState;
 use tigon2_model::Operation;
 use tigon2_sim::timing::Parameters;
 

@@ -3,6 +3,7 @@
 mod arriving;
 mod burst;
 mod card;
+mod early_parts;
 mod example;
 mod explore;
 mod faults;

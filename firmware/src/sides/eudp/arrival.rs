@@ -11,7 +11,8 @@
 //! and name an endpoint with a buffer of one piece, its data is written in chunks behind `R[C4]`. The
 //! last chunk waits for the frame's end: its CRC, and that it is the frame that was followed. So
 //! nothing is completed that the MAC or the sum does not vouch for, and what has been written of a
-//! frame that turns out to be bad is overwritten by the next one.
+//! frame that turns out to be bad is overwritten by the next one. The fragment that is next in line is
+//! [written so](super::early_part), too.
 //!
 //! CPU A looks when there is nothing else to do: [Follow Frame](super::events::follow) has the lowest
 //! priority. It is set while descriptors are posted, unless the host wants frames whole. Short frames
@@ -22,7 +23,7 @@ use super::chunk::chunk;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::TRANSFERS;
-use super::headers::{ETHERNET, HEADERS};
+use super::headers::{ETHERNET, HEADERS, UDP};
 use super::receiver::{Arrival, Receiver};
 use super::{EudpA, wait_for_writes};
 use crate::io::{IoA, filter};
@@ -202,9 +203,13 @@ fn grown<B: Dispatch>(
     }
     receiver.arrival.seen = there;
     if receiver.is_through() {
+        let shorter = receiver.arrival.shorter;
+        if shorter != 0 && !receiver.is_part_open(io) {
+            return receiver.forget(reporter, io);
+        }
         if receiver.rdma.is_in(rdma::State::FineGrainedRdmaDone) && io.has_write_room(TRANSFERS) {
             let Datagram { length, .. } = receiver.work.flights.oldest().datagram;
-            receiver.work.chunk = chunk(length, receiver.work.written, there);
+            receiver.work.chunk = chunk(length, receiver.work.written, there + shorter);
             if receiver.work.chunk != 0 {
                 receiver.hear(recv::Event::Grown, reporter, io);
                 receiver.step(rdma::Event::More, reporter, io);
@@ -218,7 +223,12 @@ fn grown<B: Dispatch>(
 /// Its headers are there.
 #[inline(never)]
 fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>, base: u32) {
-    let Arrival { start, seen, .. } = receiver.arrival;
+    let Arrival {
+        start,
+        seen,
+        shorter,
+        ..
+    } = receiver.arrival;
     if receiver.is_busy() || receiver.waits {
         // It would not be the only one.
         receiver.arrival.is_passed = true;
@@ -229,37 +239,40 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
         receiver.arrival.is_judged = true;
         let bus = &mut io.bus;
         // Whether its length is the frame's shows at its end.
-        let is_fit = packet(bus, base, start) > LEAST
-            && !filter::is_of_group(bus, start)
-            && judge(
-                &mut work.flights.next().datagram,
-                reporter,
-                bus,
-                (start, base),
-            );
-        receiver.arrival.is_passed = !is_fit;
+        if packet(bus, base, start) <= LEAST || filter::is_of_group(bus, start) {
+            receiver.arrival.is_passed = true;
+            return;
+        }
+        let datagram = &mut work.flights.next().datagram;
+        if !judge(datagram, reporter, bus, (start, base)) {
+            if receiver.judge_part(io, start, NO_FRAME) {
+                receiver.arrival.shorter = UDP;
+            } else {
+                receiver.arrival.is_passed = true;
+            }
+        }
         return;
     }
     let Datagram {
         endpoint, length, ..
     } = work.flights.next().datagram;
-    let chunk = chunk(length, 0, seen);
+    let chunk = chunk(length, 0, seen + shorter);
     if chunk == 0 || !io.has_write_room(TRANSFERS) {
         return;
     }
-    if reporter.open >> endpoint & 1 == 0 {
+    let has_memory = if shorter != 0 {
+        receiver.choose_part(io)
+    } else {
+        reporter.open >> endpoint & 1 != 0
+            && reporter.has_next(io, endpoint)
+            && work.choose(reporter, io)
+    };
+    if !has_memory {
         receiver.arrival.is_passed = true;
         return;
     }
-    if !reporter.has_next(io, endpoint) {
-        receiver.arrival.is_passed = true;
-        return;
-    }
-    if !work.choose(reporter, io) {
-        receiver.arrival.is_passed = true;
-        return;
-    }
-    work.start = start;
+    let work = &mut receiver.work;
+    work.start = start - shorter;
     work.base = base;
     work.written = 0;
     work.chunk = chunk;
@@ -289,12 +302,14 @@ pub fn ended<B: Dispatch>(
     io: &mut IoA<B>,
     frame: &ReceivedFrame,
 ) -> End {
-    if frame.start != receiver.work.start || is_given_up(io) {
+    if frame.start != receiver.arrival.start || is_given_up(io) {
         receiver.forget(reporter, io);
         return End::Passed;
     }
-    let bytes = HEADERS + receiver.work.flights.oldest().datagram.length + CRC;
-    receiver.work.is_good = frame.errors == 0 && frame.length >= bytes;
+    let Arrival { shorter, .. } = receiver.arrival;
+    let bytes = HEADERS - shorter + receiver.work.flights.oldest().datagram.length + CRC;
+    receiver.work.is_good =
+        frame.errors == 0 && frame.length >= bytes && (shorter == 0 || receiver.is_part_open(io));
     if !receiver.work.is_good {
         receiver.report_event(recv::Event::Ended, reporter, io);
         return End::Passed;
@@ -302,6 +317,9 @@ pub fn ended<B: Dispatch>(
     if receiver.rdma.defers(rdma::Event::LastGood) || !io.has_write_room(TRANSFERS) {
         wait_for_writes(io);
         return End::Waits;
+    }
+    if shorter != 0 {
+        receiver.note_part(io);
     }
     receiver.hear(recv::Event::Ended, reporter, io);
     receiver.end(reporter, io);

@@ -37,7 +37,9 @@ pub(super) const fn chunk(length: u32, written: u32, there: u32) -> u32 {
         return 0;
     };
     let Some(spare) = left.checked_sub(ready / 2 + TURN) else {
-        return 0;
+        // Who looks late writes the part of it that is done by then, if that is worth it.
+        let most = (left.saturating_sub(TURN + LOOKS) * 2) & !3;
+        return if most >= 2 * CHUNK { most } else { 0 };
     };
     if ready >= CHUNK || spare < LOOKS && ready >= LEAST_CHUNK {
         ready
@@ -90,5 +92,14 @@ mod tests {
         }
         assert_eq!(chunks(1472, 8).len(), 2);
         assert!(chunks(8972, 8).len() > 4);
+    }
+    /// Who looks late writes less than has come, so that it is done before the frame has ended.
+    #[test]
+    fn a_late_look_writes_what_is_done_by_then() {
+        let length = 8976;
+        assert_eq!(chunk(length, 0, HEADERS + 5000), 5000);
+        let late = chunk(length, 0, HEADERS + 6500);
+        assert_eq!(late, (2 * (length - 6500 - TURN - LOOKS)) & !3);
+        assert_eq!(chunk(length, 0, HEADERS + 8400), 0, "too late");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::completion::{Entry, Reporter};
 use super::datagram::Datagram;
+use super::expiry::give_up;
 use super::flight::{DEPTH, Flight, Flights};
 use super::headers::HEADERS;
 use super::pair::Pairs;
@@ -96,9 +97,14 @@ impl Work {
         let Some(host) = flight.take_descriptor(queue, &mut io.bus) else {
             return false;
         };
+        self.begin_at(host);
+        true
+    }
+
+    /// RDMA has the next one of its datagrams alone from now on; it goes to `host` while it arrives.
+    pub(super) const fn begin_at(&mut self, host: HostAddress) {
         self.host = host;
         self.flights.take_alone();
-        true
     }
 
     /// Takes the endpoint's next descriptor for a datagram that is alone, if it has one that is fit.
@@ -161,6 +167,10 @@ impl Work {
     /// The oldest datagram's memory cannot be written.
     #[inline(never)]
     fn fail<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if let Some(part) = self.flights.oldest().part() {
+            give_up(reporter, io, part.assembly, Refusal::BadRegion);
+            return self.flights.finish();
+        }
         self.refuse(io, Refusal::BadRegion);
         if self.flights.is_oldest_completed() {
             // What is queued says so.
@@ -201,6 +211,10 @@ impl Work {
     /// The oldest datagram is none.
     #[inline(never)]
     pub(super) fn forget<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if self.flights.oldest().part().is_some() {
+            // Its datagram has the descriptor.
+            return self.flights.finish();
+        }
         self.refused = None;
         self.post_again(reporter, io);
     }

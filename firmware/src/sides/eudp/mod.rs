@@ -25,6 +25,7 @@
 //! | [`fragment`], [`fragment_header`], [`context`], [`part`] | datagrams that are put together in a process's memory | A |
 //! | [`first`] | first fragments that come before the others | A |
 //! | [`predicted`] | fragments that come one behind the other | A |
+//! | [`early_part`] | the next one, while its frame arrives | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
@@ -56,6 +57,7 @@ pub mod completion;
 pub mod context;
 pub mod datagram;
 pub mod delivery;
+mod early_part;
 pub mod events;
 pub mod expiry;
 pub mod fast_path;

@@ -29,6 +29,7 @@ use crate::path::receive::frame::wrapped;
 use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::Refusal;
 use tigon2_chip::memory::PACKET_MEMORY_END;
+use tigon2_hal::Bus;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -44,6 +45,24 @@ pub(super) struct Place {
     pub at: u32,
     /// Its bytes.
     pub bytes: u32,
+}
+
+impl Part {
+    /// It is written, and `sum` is its data's. Returns whether its datagram is whole with it, and what
+    /// RDMA's rows ask.
+    #[inline(always)]
+    pub(super) fn ended<B: Bus>(&self, bus: &mut B, sum: u32, are_more: bool) -> (bool, Answers) {
+        let assembly = self.assembly;
+        let data = assembly.add(bus, sum);
+        // Its datagram may have been given up meanwhile, or its endpoint closed.
+        let is_last = self.is_last && assembly.is_open(bus);
+        let answers = Answers {
+            is_right: !is_last || !assembly.from(bus).1 || data == 0xFFFF,
+            are_more,
+            ..Answers::NONE
+        };
+        (is_last, answers)
+    }
 }
 
 impl Receiver {
@@ -117,29 +136,33 @@ impl Receiver {
         io: &mut IoA<B>,
         sum: u32,
     ) {
-        let assembly = part.assembly;
-        let bus = &mut io.bus;
-        let data = assembly.add(bus, sum);
-        // Its datagram may have been given up meanwhile, or its endpoint closed.
-        let is_last = part.is_last && assembly.is_open(bus);
-        let answers = Answers {
-            is_right: !is_last || !assembly.from(bus).1 || data == 0xFFFF,
-            are_more: self.work.flights.are_more(),
-            ..Answers::NONE
-        };
-        // As it always is: a compiler leaves other states' rows alone.
-        let action = if self.rdma.is_in(rdma::State::CoarseGrainedRdma) {
-            answers.step(&mut self.rdma, rdma::Event::Written)
-        } else {
-            None
-        };
+        // In this state, of which a compiler leaves the rows alone, unless it was not whole.
+        if !self.rdma.is_in(rdma::State::CoarseGrainedRdma) {
+            return self.early_part_written(part, reporter, io, sum);
+        }
+        let are_more = self.work.flights.are_more();
+        let (is_last, answers) = part.ended(&mut io.bus, sum, are_more);
+        let action = answers.step(&mut self.rdma, rdma::Event::Written);
+        self.part_done(part, is_last, action, reporter, io);
+    }
+
+    /// RDMA is done with the oldest fragment; `is_last` if its datagram is whole with it.
+    #[inline(always)]
+    pub(super) fn part_done<B: Dispatch>(
+        &mut self,
+        part: Part,
+        is_last: bool,
+        action: Option<rdma::Action>,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
         match action {
             Some(rdma::Action::Complete) if is_last => {
-                return self.complete_assembly(assembly, reporter, io);
+                return self.complete_assembly(part.assembly, reporter, io);
             }
             Some(rdma::Action::Complete) => {}
-            Some(rdma::Action::Leave) => give_up(reporter, io, assembly, Refusal::BadSum),
-            _ => fault(bus),
+            Some(rdma::Action::Leave) => give_up(reporter, io, part.assembly, Refusal::BadSum),
+            _ => fault(&mut io.bus),
         }
         self.work.flights.finish();
     }
@@ -158,6 +181,9 @@ impl Receiver {
         };
         match answers.step(&mut self.rdma, rdma::Event::Failed) {
             Some(rdma::Action::Fail) => give_up(reporter, io, part.assembly, Refusal::BadRegion),
+            // The rest of its frame is let pass.
+            Some(rdma::Action::Nothing) => return,
+            Some(rdma::Action::Forget) => {}
             _ => fault(&mut io.bus),
         }
         self.work.flights.finish();

@@ -59,6 +59,17 @@ pub(super) struct Taken {
     pub bytes: u32,
 }
 
+/// Where the next fragment goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// What RDMA has of it.
+    pub part: Part,
+    /// Whose it is.
+    pub endpoint: u32,
+    /// Where its data goes.
+    pub host: HostAddress,
+}
+
 impl Predicted {
     /// No fragment.
     pub(super) const NONE: Predicted = Predicted {
@@ -122,6 +133,15 @@ impl Predicted {
         header: &Header,
         start: u32,
     ) -> Option<Taken> {
+        let next = self.next(bus, header, start)?;
+        self.advance(bus, next.part, next.bytes);
+        Some(next)
+    }
+
+    /// The fragment whose frame begins at `start`, if it is the next one: nothing is behind what is
+    /// there.
+    #[inline(always)]
+    pub(super) fn next<B: Bus>(&self, bus: &mut B, header: &Header, start: u32) -> Option<Taken> {
         let Header {
             key,
             from,
@@ -139,16 +159,35 @@ impl Predicted {
         {
             return None;
         }
-        let (host, bytes) = (self.host, end - from);
-        self.host = host.plus(bytes);
-        self.from = if is_last { NOWHERE } else { end };
-        assembly.grow(bus, end);
         Some(Taken {
             part: Part { assembly, is_last },
             endpoint: self.endpoint,
-            host,
+            host: self.host,
             local: start + ETHERNET + IP,
-            bytes,
+            bytes: end - from,
         })
+    }
+
+    /// The next fragment, which was found to have so many bytes, if its datagram is still put together.
+    pub(super) fn of_length<B: Bus>(&self, bus: &mut B, bytes: u32) -> Option<Next> {
+        let assembly = self.assembly;
+        if self.from == NOWHERE || !assembly.is_open(bus) {
+            return None;
+        }
+        let is_last = self.from + bytes == self.ends.last;
+        Some(Next {
+            part: Part { assembly, is_last },
+            endpoint: self.endpoint,
+            host: self.host,
+        })
+    }
+
+    /// The next fragment, this one with so many bytes, is there.
+    #[inline(always)]
+    pub(super) fn advance<B: Bus>(&mut self, bus: &mut B, part: Part, bytes: u32) {
+        let end = self.from + bytes;
+        self.host = self.host.plus(bytes);
+        self.from = if part.is_last { NOWHERE } else { end };
+        part.assembly.grow(bus, end);
     }
 }

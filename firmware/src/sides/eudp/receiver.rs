@@ -38,6 +38,8 @@ pub struct Arrival {
     pub(super) is_passed: bool,
     /// Whether its headers were looked at, and are in the work.
     pub(super) is_judged: bool,
+    /// By how many bytes they are shorter than a datagram's: [`UDP`](super::headers::UDP) if they are a fragment's.
+    pub(super) shorter: u32,
 }
 
 impl Arrival {
@@ -47,6 +49,7 @@ impl Arrival {
         seen: 0,
         is_passed: false,
         is_judged: false,
+        shorter: 0,
     };
 }
 
