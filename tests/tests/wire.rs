@@ -57,6 +57,7 @@ fn damaged_frames_are_counted_and_kept_away<E: Engine>() {
     let mut stage = Stage::<E>::open();
     for (count, fault) in [
         (3, "receive crc 3"),
+        (3, "receive damaged:17 3"),
         (2, "receive odd-nibbles 2"),
         (1, "receive crc+phy-decode+link-lost"),
     ] {
@@ -71,7 +72,7 @@ fn damaged_frames_are_counted_and_kept_away<E: Engine>() {
     }
     stage.nic.update_statistics().expect("an answer");
     let drops = stage.nic.firmware_drops().expect("our firmware");
-    assert_eq!(drops.get("BadFrame"), Some(6), "{drops:?}");
+    assert_eq!(drops.get("BadFrame"), Some(9), "{drops:?}");
     assert_eq!(stage.nic.drops().get(DropReason::FrameError), 0);
 }
 

@@ -82,10 +82,9 @@ impl Machine {
         let Some((frame, _)) = self.wire.next_frame() else {
             return;
         };
-        let bytes = frame.len().min(timed.mac.stored() as usize);
         self.card
             .stages(&mut environment!(self))
-            .received_so_far(&frame[..bytes]);
+            .received_so_far(frame, timed.mac.stored() as usize);
     }
 
     /// The same of a register's reader.

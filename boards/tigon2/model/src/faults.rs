@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! receive crc+odd-nibbles 3       the next 3 frames from the wire have these errors
+//! receive damaged:17 3            byte 17 of the next 3 frames is another one than was sent
 //! transmit collisions:2 10        the next 10 frames out meet two collisions each
 //! none                            no further faults
 //! ```
@@ -16,6 +17,7 @@
 //! | `runt` | 22 | at most 32 bytes remain, not padded |
 //! | `truncated` | 23 | the first half remains |
 //! | `giant` | 24 | |
+//! | `damaged`, `damaged:17`, `damaged:udp-port` | 16 | a byte is wrong, and the CRC; see [`Damage`] |
 //!
 //! | word behind `transmit` | duplex | what happens | counters (10.5) |
 //! | --- | --- | --- | --- |
@@ -25,6 +27,11 @@
 //! | `deferral`, `no-carrier` | half | it is sent | 0xC4, 0xD0 |
 //! | `underrun` | any | it is lost | 0xCC |
 
+mod damage;
+
+pub use damage::Damage;
+
+use std::borrow::Cow;
 use std::str::FromStr;
 use thiserror::Error;
 use tigon2_chip::mac::RxError;
@@ -85,6 +92,8 @@ pub enum Fault {
     Receive {
         /// Flags of their descriptors.
         error: RxError,
+        /// Which byte is wrong, if one is. The CRC is wrong then, too.
+        damage: Option<Damage>,
         /// How many frames.
         frames: u32,
     },
@@ -120,11 +129,19 @@ fn parse(text: &str) -> Option<Fault> {
     match (side, what) {
         ("none", None) => Some(Fault::None),
         ("receive", Some(names)) => {
-            let mut error = RxError::NONE;
+            let (mut error, mut damage) = (RxError::NONE, None);
             for name in names.split('+') {
-                error = error.with(receive_error(name)?);
+                match Damage::parse(name) {
+                    Some(_) if damage.is_some() => return None,
+                    Some(wrong) => damage = Some(wrong),
+                    None => error = error.with(receive_error(name)?),
+                }
             }
-            Some(Fault::Receive { error, frames })
+            Some(Fault::Receive {
+                error,
+                damage,
+                frames,
+            })
         }
         ("transmit", Some(name)) => {
             let event = transmit_event(name)?;
@@ -169,27 +186,47 @@ fn transmit_event(name: &str) -> Option<TransmitFault> {
 /// The pending faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    receive: Option<(RxError, u32)>,
+    receive: Option<((RxError, Option<Damage>), u32)>,
     transmit: Option<(TransmitFault, u32)>,
+    /// Frames that were damaged: each one elsewhere, if the place is random.
+    damaged: u64,
 }
 
 impl Faults {
     /// Injects a fault; it replaces the previous one of the same direction.
     pub fn inject(&mut self, fault: Fault) {
         match fault {
-            Fault::Receive { error, frames } => {
-                self.receive = Some((error, frames)).filter(|_| frames > 0);
+            Fault::Receive {
+                error,
+                damage,
+                frames,
+            } => {
+                self.receive = Some(((error, damage), frames)).filter(|_| frames > 0);
             }
             Fault::Transmit { event, frames } => {
                 self.transmit = Some((event, frames)).filter(|_| frames > 0);
             }
-            Fault::None => *self = Faults::default(),
+            Fault::None => (self.receive, self.transmit) = (None, None),
         }
     }
 
-    /// The errors of a frame that arrives now.
-    pub fn receive(&mut self) -> RxError {
-        take(&mut self.receive, |_| true).unwrap_or(RxError::NONE)
+    /// The bytes of the frame that is arriving: `frame` is all of it as its sender has it.
+    pub fn arriving<'a>(&self, frame: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.receive {
+            Some(((_, Some(damage)), _)) => Cow::Owned(damage.apply(frame, self.damaged)),
+            _ => Cow::Borrowed(frame),
+        }
+    }
+
+    /// The bytes of a frame that has arrived now, and its errors.
+    pub fn receive<'a>(&mut self, frame: &'a [u8]) -> (Cow<'a, [u8]>, RxError) {
+        let bytes = self.arriving(frame);
+        let (error, damage) = take(&mut self.receive, |_| true).unwrap_or_default();
+        if damage.is_none() {
+            return (bytes, error);
+        }
+        self.damaged += 1;
+        (bytes, error.with(RxError::CRC))
     }
 
     /// The fault of a frame that leaves now.
@@ -226,9 +263,17 @@ mod tests {
     #[test]
     fn faults_are_written_in_words() {
         let error = RxError::CRC.with(RxError::RUNT);
-        let receive = |error, frames| Ok(Fault::Receive { error, frames });
-        assert_eq!("receive crc+runt 3".parse(), receive(error, 3));
-        assert_eq!(" receive giant".parse(), receive(RxError::GIANT, 1));
+        let receive = |error, damage, frames| {
+            Ok(Fault::Receive {
+                error,
+                damage,
+                frames,
+            })
+        };
+        assert_eq!("receive crc+runt 3".parse(), receive(error, None, 3));
+        assert_eq!(" receive giant".parse(), receive(RxError::GIANT, None, 1));
+        let damaged = receive(RxError::GIANT, Some(Damage::Byte(17)), 2);
+        assert_eq!("receive giant+damaged:17 2".parse(), damaged);
         let transmit = |event| Ok(Fault::Transmit { event, frames: 1 });
         let collisions = transmit(TransmitFault::Collisions(15));
         assert_eq!("transmit collisions:15".parse(), collisions);
@@ -244,6 +289,10 @@ mod tests {
             "receive crc+",
             "receive crc -1",
             "receive crc 1 2",
+            "receive damaged:",
+            "receive damaged:-1",
+            "receive damaged:1+damaged:2",
+            "transmit damaged:1",
             "transmit crc",
             "transmit collisions:16",
             "transmit collisions:0",
@@ -259,7 +308,7 @@ mod tests {
     fn a_fault_lasts_for_its_frames_and_waits_for_half_duplex() {
         let mut faults = Faults::default();
         faults.inject("receive crc 2".parse().expect("good words"));
-        let errors: Vec<_> = (0..3).map(|_| faults.receive()).collect();
+        let errors: Vec<_> = (0..3).map(|_| faults.receive(&[]).1).collect();
         assert_eq!(errors, [RxError::CRC, RxError::CRC, RxError::NONE]);
         faults.inject("transmit deferral".parse().expect("good words"));
         assert_eq!(faults.transmit(false), None);
@@ -269,6 +318,25 @@ mod tests {
         assert_eq!(faults.transmit(false), Some(TransmitFault::Underrun));
         faults.inject(Fault::None);
         assert_eq!(faults, Faults::default());
+    }
+
+    #[test]
+    fn a_damaged_frame_is_the_same_while_it_arrives_and_at_its_end() {
+        let frame: Vec<u8> = (0..200).collect();
+        let mut faults = Faults::default();
+        faults.inject("receive damaged 20".parse().expect("good words"));
+        let mut places = Vec::new();
+        for _ in 0..20 {
+            let before = faults.arriving(&frame).into_owned();
+            let (bytes, error) = faults.receive(&frame);
+            assert_eq!((&*bytes, error), (&before[..], RxError::CRC));
+            places.extend((0..200).filter(|at| bytes[*at] != frame[*at]));
+        }
+        assert_eq!(places.len(), 20, "a byte of each: {places:?}");
+        places.sort_unstable();
+        places.dedup();
+        assert!(places.len() > 15, "elsewhere in most: {places:?}");
+        assert_eq!(faults.receive(&frame), (Cow::from(&frame), RxError::NONE));
     }
 
     #[test]

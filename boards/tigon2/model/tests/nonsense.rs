@@ -25,6 +25,8 @@ const PARTNERS: &[&str] = &[
 const FAULTS: &[&str] = &[
     "receive crc+runt+truncated 3",
     "receive giant 100",
+    "receive damaged 5",
+    "receive damaged:13+truncated 2",
     "transmit collisions:15 4",
     "transmit excess-collisions 2",
     "transmit underrun 2",

@@ -218,7 +218,11 @@ fn arrive(bench: &Bench, frame: Vec<u8>, error: Option<RxError>) {
     let end = {
         let mut machine = bench.machine().lock();
         if let Some(error) = error {
-            machine.inject(Fault::Receive { error, frames: 1 });
+            machine.inject(Fault::Receive {
+                error,
+                damage: None,
+                frames: 1,
+            });
         }
         machine.send_frame(0, frame)
     };

@@ -216,8 +216,9 @@ impl Stages<'_, '_, '_> {
     }
 
     /// The first `bytes` of the frame that arrives have come: who looks into the RX buffer finds them,
-    /// and old bytes behind them; `R[C4]` stands in between. Without a call all bytes come at the end.
-    pub fn received_so_far(&mut self, bytes: &[u8]) {
-        self.card.received_so_far(self.env, bytes);
+    /// damaged as a [fault](crate::faults) of the frame asks, and old bytes behind them; `R[C4]` stands
+    /// in between. Without a call all bytes come at the end.
+    pub fn received_so_far(&mut self, frame: &[u8], bytes: usize) {
+        self.card.received_so_far(self.env, frame, bytes);
     }
 }

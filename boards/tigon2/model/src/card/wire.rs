@@ -45,8 +45,9 @@ impl Card {
             return Reception::Dropped(DropReason::NoLink);
         }
         self.note(|| Operation::Received(frame.to_vec()));
-        let error = error.with(self.faults.receive());
-        let reception = self.accept(env, remains(frame, error), error);
+        let (frame, fault) = self.faults.receive(frame);
+        let error = error.with(fault);
+        let reception = self.accept(env, remains(&frame, error), error);
         self.flow_control(env);
         reception
     }
@@ -109,10 +110,17 @@ impl Card {
         self.mac.receiving
     }
 
-    /// What has come of the frame that arrives. What is sure to be dropped is not stored; the frame's
-    /// end decides about the rest.
-    pub(crate) fn received_so_far(&mut self, env: &mut Environment<'_>, bytes: &[u8]) {
+    /// So many bytes have come of the frame that arrives. What is sure to be dropped is not stored; the
+    /// frame's end decides about the rest.
+    pub(crate) fn received_so_far(
+        &mut self,
+        env: &mut Environment<'_>,
+        frame: &[u8],
+        bytes: usize,
+    ) {
         let state = self.mac.rx_state();
+        let frame = self.faults.arriving(frame);
+        let bytes = &frame[..bytes.min(frame.len())];
         let Some(destination) = bytes
             .first_chunk::<6>()
             .filter(|_| bytes.len() >= HEADER_BYTES)

@@ -63,6 +63,68 @@ fn a_frame_with_a_crc_error_has_a_wrong_crc() {
     }
 }
 
+/// Reference 10.3: a byte that the wire has changed is stored as it has come, with flag 16 of a wrong
+/// CRC; it counts at 0xC8.
+#[test]
+fn a_damaged_frame_has_a_wrong_byte_and_a_wrong_crc() {
+    let mut bench = bench();
+    let frame = frame_to(STATION, 100);
+    for (n, (words, at)) in (0..).zip([
+        ("receive damaged:17", Some(17)),
+        ("receive damaged:udp-length", Some(39)),
+        ("receive damaged:99", Some(99)),
+        // A byte of the CRC.
+        ("receive damaged:101", None),
+    ]) {
+        inject(&mut bench, words);
+        let start = bench.read(R::RxProducer);
+        assert_eq!(bench.receive(&frame), Reception::Accepted);
+        let mut wrong = frame.clone();
+        if let Some(at) = at {
+            wrong[at] = !frame[at];
+        }
+        assert_eq!(bench.bytes(start, 100), wrong, "{words}");
+        let crc = bench.bytes(start + 100, 4);
+        assert_ne!(crc, crc32fast::hash(&wrong).to_le_bytes(), "{words}");
+        assert_eq!(bench.word(RX_RING + 8 * n + 4), 1 << 16 | 104, "{words}");
+    }
+    assert_eq!(statistic(&bench, MacStatistic::CrcErrors), 4);
+}
+
+/// Who looks into the buffer while a damaged frame arrives finds the wrong byte where its end has it,
+/// and nothing of a frame whose wrong address is a stranger's.
+#[test]
+fn a_damaged_byte_is_there_before_the_frames_end() {
+    for words in ["receive damaged:17 2", "receive damaged 2"] {
+        let mut bench = bench();
+        // No random place is in the address.
+        let frame = frame_to(STATION, 304);
+        inject(&mut bench, words);
+        for _ in 0..2 {
+            let start = bench.read(R::RxProducer);
+            bench.card.set_receiving(true);
+            for bytes in [16, 152, 304] {
+                bench.with(|card, env| card.received_so_far(env, &frame, bytes));
+            }
+            let early = bench.bytes(start, 304);
+            assert_eq!(bench.receive(&frame), Reception::Accepted);
+            bench.card.set_receiving(false);
+            let end = bench.bytes(start, 304);
+            assert_eq!(early, end, "{words}");
+            let wrong = end.iter().zip(&frame).filter(|(is, sent)| is != sent);
+            assert_eq!(wrong.count(), 1, "{words}");
+        }
+    }
+    let mut bench = bench();
+    let frame = frame_to(STATION, 300);
+    inject(&mut bench, "receive damaged:destination");
+    bench.card.set_receiving(true);
+    bench.with(|card, env| card.received_so_far(env, &frame, 296));
+    assert_eq!(bench.bytes(RX_BASE, 8), [0; 8]);
+    let filtered = Reception::Dropped(DropReason::Filtered);
+    assert_eq!(bench.receive(&frame), filtered);
+}
+
 /// The filter ignores errors, and dropped frames use up the fault.
 #[test]
 fn damaged_frames_are_filtered() {

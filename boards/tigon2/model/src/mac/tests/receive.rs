@@ -134,7 +134,7 @@ fn the_receiving_flag() {
 
 /// Tells the card how much of a frame has come.
 fn come(bench: &mut Bench, bytes: &[u8]) {
-    bench.with(|card, env| card.received_so_far(env, bytes));
+    bench.with(|card, env| card.received_so_far(env, bytes, bytes.len()));
 }
 
 /// What has come of a frame is in the buffer and below R[C4]; the frame's end changes neither its
