@@ -4,7 +4,9 @@
 use super::Machine;
 use super::tests::{K, mac};
 use crate::timing::Parameters;
+use crate::timing::dma::Stalls;
 use host_driver::DmaMemory;
+use std::collections::BTreeSet;
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::dma::DmaDescriptor;
 use tigon2_chip::memory::block;
@@ -26,7 +28,12 @@ fn frame(length: usize) -> Vec<u8> {
 /// they and the rest are fetched in transfers of `part` bytes. Also how long all of it took, in
 /// nanoseconds.
 fn cut(board: Board, data: &[u8], lead: usize, part: usize) -> (Vec<u8>, u64) {
-    let mut machine = Machine::timed(board, Parameters::default(), 1);
+    let machine = Machine::timed(board, Parameters::default(), 1);
+    cut_by(machine, data, lead, part)
+}
+
+/// The same of a card after power-on.
+fn cut_by(mut machine: Machine, data: &[u8], lead: usize, part: usize) -> (Vec<u8>, u64) {
     let memory = DmaMemory::new(0x1_0000, HOST).expect("memory");
     memory.write_bytes(0, data).expect("room");
     machine.map(memory);
@@ -122,6 +129,33 @@ fn a_single_transfer_is_overtaken_as_well() {
     assert_eq!(sent[..64], data[..64]);
     let (sent, _) = cut(Board::with_bus(64, 66), &data, 512, 2000);
     assert_eq!(sent, data);
+}
+
+/// The bus stalls within the first transaction behind the lead for longer than the wire takes: what
+/// came in front of the stall leaves, and old bytes behind it.
+#[test]
+fn a_stall_within_a_transaction_is_overtaken_where_it_comes() {
+    let data = frame(1514);
+    let mut places = BTreeSet::new();
+    for seed in 0..40 {
+        let parameters = Parameters {
+            stalls: Stalls {
+                every: 1,
+                least: 2000,
+                most: 3000,
+            },
+            ..Parameters::default()
+        };
+        let machine = Machine::timed(Board::default(), parameters, seed);
+        let (sent, _) = cut_by(machine, &data, 512, 512);
+        let old = sent.iter().position(|byte| *byte == OLD);
+        let old = old.expect("old bytes");
+        assert_eq!(sent[..old], data[..old], "seed {seed}");
+        assert!(sent[old..].iter().all(|byte| *byte == OLD), "seed {seed}");
+        assert!((512..1024).contains(&old) && old % 8 == 0, "{old}");
+        places.insert(old);
+    }
+    assert!(places.len() > 20, "{places:?}");
 }
 
 /// 10.3: a frame of 1514 bytes takes 12.2 us, and what has come of it can be read before: `R[C4]`

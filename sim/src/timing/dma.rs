@@ -9,18 +9,20 @@
 //!
 //! One transaction at a time uses the bus, with at most [`Parameters::burst`] bytes; the channels
 //! alternate when both request it, and so do card and host, if the host's accesses take any time
-//! ([`Parameters::pio_wr`]). On a bus with other cards (`share`) a card takes the bus only while it
+//! ([`Parameters::pio_wr`]). A transaction may [stall](Stalls) between two beats. On a bus with other cards (`share`) a card takes the bus only while it
 //! has been given the grant.
 
 mod bus;
 mod data;
 mod share;
+mod stall;
 
 pub(super) use bus::Transaction;
 pub use bus::{BusUse, HostAccess};
 pub(super) use data::Live;
 pub(crate) use share::BusRequest;
 pub use share::Latency;
+pub use stall::Stalls;
 
 use super::fine::{FRACTION, Fine};
 use super::parameters::Parameters;
@@ -90,6 +92,7 @@ pub struct DmaEngine {
     random: SplitMix64,
     busy: Fine,
     share: share::Share,
+    stalling: stall::Stalling,
     host: bus::HostOnBus,
 }
 
@@ -113,6 +116,7 @@ impl DmaEngine {
             random: SplitMix64::seed_from_u64(seed),
             busy: Fine::default(),
             share: share::Share::new(clock),
+            stalling: stall::Stalling::new(parameters.stalls, seed),
             host: bus::HostOnBus::new(parameters, clock),
         }
     }

@@ -107,7 +107,8 @@ impl Calendar {
         self.stop = self.stop.min(stop.saturating_sub(from));
     }
 
-    /// Of the beats on the bus; the flow ends in front of the last one.
+    /// Of the beats on the bus; the flow ends in front of the last one, and of the last one before a
+    /// stall.
     #[inline(always)]
     fn beats(&mut self, bus: &Transaction, beat: Fine, from: u64) {
         let mut next = bus.next;
@@ -120,7 +121,7 @@ impl Calendar {
             if at >= self.stop {
                 break;
             }
-            if left == 1 {
+            if left == bus.stall.at + 1 {
                 self.stop = at;
                 break;
             }

@@ -27,6 +27,11 @@ fn under_way(random: &mut SplitMix64) -> Timed {
         pci_rd: below(random, 40).into(),
         pci_wr: below(random, 40).into(),
         burst: 64 << below(random, 4),
+        stalls: dma::Stalls {
+            every: below(random, 4),
+            least: 1,
+            most: 100,
+        },
         ..Parameters::default()
     };
     let mut timed = Timed::new(parameters, &Board::default(), random.next_u64());

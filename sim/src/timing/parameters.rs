@@ -14,6 +14,7 @@
 //! reg_ld = 10
 //! ```
 
+use super::dma::Stalls;
 use crate::cpu::Costs;
 use serde::Deserialize;
 use thiserror::Error;
@@ -115,6 +116,9 @@ pub struct Parameters {
     pub pci_wr: u64,
     /// The latter two vary by up to this part of them, 0 to 1.
     pub jit: f64,
+    /// How often a transaction stalls between two beats, which no board does by itself.
+    #[serde(default)]
+    pub stalls: Stalls,
     /// Longest PCI transaction, in bytes.
     pub burst: u32,
     /// Beats of 8 bytes in the FIFO of a DMA channel.
@@ -225,6 +229,11 @@ impl Parameters {
                 (1..=self.fifo).contains(&self.thresh),
                 "from 1 to the FIFO's beats",
             ),
+            (
+                "stalls",
+                self.stalls.least <= self.stalls.most,
+                "of a least length that is not above the most",
+            ),
         ];
         let wrong = rules.iter().find(|(_, right, _)| !right);
         wrong.map_or(Ok(()), |(key, _, rule)| {
@@ -318,6 +327,24 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_may_have_a_bus_that_stalls() {
+        let stalls = "stalls = { every = 180, least = 5, most = 50000 }";
+        let text = format!("{DEFAULT_TOML}\n[timing.stalls]\nbase = \"default\"\n{stalls}\n");
+        let stalls = Stalls {
+            every: 180,
+            least: 5,
+            most: 50_000,
+        };
+        let expected = Parameters {
+            stalls,
+            ..Parameters::default()
+        };
+        let read = Parameters::from_toml(&text, "stalls").expect("a profile");
+        assert_eq!(read, expected);
+        assert_eq!(Parameters::default().stalls, Stalls::default());
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let error = |text: &str, name: &str| {
             Parameters::from_toml(text, name)
@@ -336,6 +363,7 @@ mod tests {
             ("jit", "1.5"),
             ("burst", "12"),
             ("thresh", "99"),
+            ("stalls", "{ every = 1, least = 9, most = 3 }"),
         ] {
             let text =
                 format!("{DEFAULT_TOML}\n[timing.bad]\nbase = \"default\"\n{key} = {value}\n");

@@ -1,5 +1,6 @@
 //! Who has the PCI bus: one of the channels, or the host.
 
+use super::stall::Stall;
 use super::{DmaEngine, Phase};
 use crate::timing::fine::{FRACTION, Fine};
 use crate::timing::parameters::Parameters;
@@ -28,6 +29,19 @@ pub(in crate::timing) struct Transaction {
     pub(in crate::timing) beats: u32,
     /// When the next one is due.
     pub(in crate::timing) next: Fine,
+    /// What it waits for in front of a later one.
+    pub(in crate::timing) stall: Stall,
+}
+
+impl Transaction {
+    /// It waits, if its stall comes in front of the next beat.
+    #[inline]
+    pub(super) fn stall_if_due(&mut self) {
+        if self.beats == self.stall.at {
+            self.next = self.next.plus(self.stall.length);
+            self.stall = Stall::default();
+        }
+    }
 }
 
 /// An access of the host to the card.
@@ -66,6 +80,11 @@ impl DmaEngine {
     /// Cycles in which a transaction was on the bus, latencies included.
     pub fn bus_busy(&self) -> u64 {
         self.busy.0 >> FRACTION
+    }
+
+    /// Stalls of transactions so far, and their cycles.
+    pub fn stalls(&self) -> (u64, u64) {
+        self.stalling.seen()
     }
 
     /// Who has the bus, and the cycle from which on it was free last.
@@ -137,16 +156,21 @@ impl DmaEngine {
         let begin = self.bus_free.max(now);
         let latency = self.latency(owner);
         let beats = live.bus.min(parameters.burst / 8);
-        self.busy = self.busy.plus(latency).plus(self.beat.times(beats.into()));
+        let stall = self.stalling.of(beats);
+        let time = latency.plus(self.beat.times(beats.into()));
+        self.busy = self.busy.plus(time).plus(stall.length);
         self.bus_last = owner;
         let data = begin.plus(latency);
-        self.bus = Some(Transaction {
+        let mut transaction = Transaction {
             owner,
             begin,
             data,
             beats,
             next: data,
-        });
+            stall,
+        };
+        transaction.stall_if_due();
+        self.bus = Some(transaction);
     }
 
     /// The latency of a transaction: uniform in [1 - jitter, 1 + jitter] times its figure.

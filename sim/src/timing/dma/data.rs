@@ -64,6 +64,7 @@ impl DmaEngine {
                     }
                     live.bus -= 1;
                     transaction.beats -= 1;
+                    transaction.stall_if_due();
                 }
             }
             if transaction.beats == 0 {
