@@ -57,6 +57,16 @@ impl Machine {
         }
     }
 
+    /// The other end of the line is about to look at the frame that leaves: what the transmitter has read
+    /// of it is known, also when no transfer brings any more.
+    pub(super) fn follow_sent(&mut self) {
+        if self.was_cut_through
+            && let Some(fetched) = self.timed.as_ref().map(|timed| timed.mac.fetched())
+        {
+            self.fetch(fetched);
+        }
+    }
+
     /// The transmitter was reset within its frame.
     pub(super) fn cut_frame(&mut self, timed: &mut Timed, cycle: u64) {
         let left = self.clock.nanoseconds(timed.mac.left(cycle));

@@ -74,6 +74,7 @@ impl Machine {
     /// What has left the card since this was last asked, and the bytes of the frame that leaves
     /// now, as far as they are known.
     pub(crate) fn departures(&mut self) -> Vec<Departure> {
+        self.follow_sent();
         let mut departures: Vec<_> = self.wire.departures().collect();
         if let Some(number) = self.wire.under_way()
             && let Some(bytes) = self
