@@ -25,5 +25,6 @@ mod queues;
 mod receiving;
 mod rows;
 mod sending;
+mod stalling;
 mod streams;
 mod vlan;

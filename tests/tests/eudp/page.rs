@@ -7,16 +7,16 @@ use tigon_bench::eudp::{Latency, STREAMS, WAYS, bandwidths, image, latencies};
 use tigon2_sim::timing::Parameters;
 
 /// A part by which a figure may differ: the page was made by one compiler's firmware.
-const NEAR: f64 = 0.1;
+pub const NEAR: f64 = 0.1;
 /// Microseconds by which it may: between two looks of CPU A's at what arrives.
 const LOOKS: f64 = 2.0;
 
-fn page() -> String {
+pub fn page() -> String {
     std::fs::read_to_string(paths::root().join("docs/eudp.md")).expect("the page")
 }
 
 /// The figures of the page's row that begins so.
-fn figures(page: &str, begins: &str, skipped: usize) -> Vec<f64> {
+pub fn figures(page: &str, begins: &str, skipped: usize) -> Vec<f64> {
     let line = page.lines().find(|line| line.starts_with(begins));
     let line = line.unwrap_or_else(|| panic!("no row {begins}"));
     let cells = line.split('|').skip(skipped);

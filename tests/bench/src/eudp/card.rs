@@ -221,6 +221,20 @@ impl Bench {
         Ok(())
     }
 
+    /// Posts a datagram of the memory's bytes from `at` on to a port of the peer's.
+    pub(super) fn post_from(
+        &mut self,
+        at: u32,
+        port: u16,
+        bytes: usize,
+        cookie: u32,
+    ) -> Result<()> {
+        let card = &mut EndpointCard(&mut self.nic);
+        let piece = self.region.segment(at, bytes as u32);
+        let to = (self.peer, port);
+        Ok(self.endpoint.send(card, to, &[piece], cookie)?)
+    }
+
     pub(super) fn poll(&mut self) -> Result<Option<Completion>> {
         let card = &mut EndpointCard(&mut self.nic);
         Ok(self.endpoint.poll(card)?)

@@ -6,6 +6,7 @@
 //! | bandwidth | datagrams one behind the other, out and in, with each checksum |
 //! | [`shares`] | where the time of one datagram goes |
 //! | [`boards`] | the same under other timing profiles, and on slower buses |
+//! | [`stalls`] | a stream on a bus that stalls within transactions |
 //!
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
@@ -17,6 +18,7 @@ pub mod damage;
 pub mod flow;
 mod pair;
 pub mod shares;
+pub mod stalls;
 pub mod way;
 
 pub use card::{Bench, image};
@@ -102,6 +104,8 @@ pub struct Figures {
     pub shares: Vec<shares::Way>,
     /// Under other timing profiles, and on slower buses.
     pub boards: Vec<boards::Row>,
+    /// On a bus that stalls.
+    pub stalls: Vec<stalls::Row>,
 }
 
 /// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
@@ -123,6 +127,10 @@ pub fn run(quick: bool) -> Result<()> {
             .iter()
             .map(|world| world.measure(&image, if quick { 60 } else { 400 }))
             .collect::<Result<_>>()?,
+        stalls: stalls::Posted::ALL
+            .iter()
+            .map(|posted| stalls::measure(&image, *posted, if quick { 300 } else { stalls::COUNT }))
+            .collect::<Result<_>>()?,
     };
     let mut page = Page::new(Conditions::default());
     page.title("E-UDP: datagrams of endpoints, in the card's time");
@@ -139,6 +147,10 @@ pub fn run(quick: bool) -> Result<()> {
     page.table(
         "other profiles, and slower buses: us, and Mb/s of data",
         &boards::table(&figures.boards),
+    );
+    page.table(
+        "8972 bytes, a stall in one frame of ten: Mb/s of data",
+        &stalls::table(&figures.stalls),
     );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
     page.write("bench-eudp", std::slice::from_ref(&figures))

@@ -27,12 +27,30 @@ impl Pair {
     /// # Errors
     /// If the firmware does not start or refuses.
     pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Pair> {
-        let machines = (0..2).map(|number| {
-            let seed = 1 + number as u64;
-            let mut machine = Machine::timed(Board::default(), Parameters::default(), seed);
-            machine.set_mac_address(STATIONS[number]);
-            machine
-        });
+        let usual = [Parameters::default(), Parameters::default()];
+        Pair::of(usual, image, cut, checksum, mtu)
+    }
+
+    /// The same with a timing profile for each card.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn of(
+        parameters: [Parameters; 2],
+        image: &[u8],
+        cut: CutThrough,
+        checksum: Checksum,
+        mtu: u32,
+    ) -> Result<Pair> {
+        let machines = parameters
+            .into_iter()
+            .enumerate()
+            .map(|(number, parameters)| {
+                let seed = 1 + number as u64;
+                let mut machine = Machine::timed(Board::default(), parameters, seed);
+                machine.set_mac_address(STATIONS[number]);
+                machine
+            });
         let fabric = Fabric::new(machines, &[(0, 1, Cable::default())]);
         let start = |number: usize| {
             let transport = SimTransport::to(&fabric.card(number));
