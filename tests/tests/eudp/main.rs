@@ -4,6 +4,7 @@ mod arriving;
 mod burst;
 mod card;
 mod early_parts;
+mod damaged;
 mod example;
 mod explore;
 mod faults;

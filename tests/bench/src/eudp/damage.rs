@@ -1,8 +1,9 @@
 //! `cargo xtask soak --eudp`: frames for an endpoint that end badly, by the ten thousand.
 //!
 //! Datagrams of all lengths come in on buses that stall, most of them while their frame is still on
-//! the wire, and in front of each good one come some that are damaged. Half of them have no checksum,
-//! but for those whose checksum is all that is wrong.
+//! the wire, and in front of each good one come some that are damaged: by an error that only their end
+//! shows, or by a byte that is wrong from its arrival on, in headers or data. Half of them have no
+//! checksum, but for those whose checksum is all that is wrong.
 //!
 //! | what must hold | how it is looked at |
 //! | --- | --- |
@@ -25,11 +26,18 @@ use std::ops::Range;
 use std::time::Instant;
 use tigon2_chip::mac::RxError;
 use tigon2_model::Board;
-use tigon2_model::faults::Fault;
+use tigon2_model::faults::{Damage, Fault};
 use tigon2_sim::timing::Parameters;
+use tigon2_sim::timing::dma::Stalls;
 
 /// What a bus transaction waits for beside the usual, in clocks: 0 to twice of it.
 const STALLS: [u64; 3] = [0, 300, 2000];
+/// Stalls of another bus, within transactions.
+const WITHIN: Stalls = Stalls {
+    every: 40,
+    least: 5,
+    most: 50_000,
+};
 /// Good datagrams that are awaited together.
 const BATCH: u32 = 4;
 /// Damaged frames in front of a good one, at most.
@@ -61,6 +69,8 @@ pub struct Report {
     pub damaged: u64,
     /// Of them those with a good CRC and a wrong UDP checksum.
     pub wrong_sums: u64,
+    /// And those with a byte that the wire has changed, in the headers and in the data.
+    pub changed: [u64; 2],
     /// Damaged frames of which the process's memory had bytes at their end.
     pub early: u64,
     /// Good datagrams, each completed once and whole.
@@ -82,11 +92,14 @@ pub fn soak(damaged: u64, seed: u64) -> Result<()> {
     bar.finish_and_clear();
     let report = report?;
     println!(
-        "soak: {} damaged frames in {} s, {} of them with a wrong UDP checksum; of {} the process's \
-         memory had bytes early, and none was completed",
+        "soak: {} damaged frames in {} s, {} of them with a wrong UDP checksum, {} with a changed byte \
+         in the headers and {} in the data; of {} the process's memory had bytes early, and none was \
+         completed",
         report.damaged,
         begun.elapsed().as_secs(),
         report.wrong_sums,
+        report.changed[0],
+        report.changed[1],
         report.early
     );
     println!(
@@ -104,20 +117,15 @@ pub fn soak(damaged: u64, seed: u64) -> Result<()> {
 pub fn run(image: &[u8], damaged: u64, seed: u64, mut told: impl FnMut(u64)) -> Result<Report> {
     let mut report = Report::default();
     let mut random = SplitMix64::seed_from_u64(seed);
-    for (number, stall) in (1..).zip(STALLS) {
-        let usual = Parameters::default();
-        let parameters = Parameters {
-            pci_wr: usual.pci_wr + stall,
-            jit: 1.0,
-            ..usual
-        };
+    for (number, parameters) in (1..).zip(buses()) {
+        let told_stalls = format!("{} clocks, {:?}", parameters.pci_wr, parameters.stalls);
         let how = (CutThrough::OfBus, Checksum::None, 9000);
         let mut bench = Bench::of((Board::default(), parameters), image, how)?;
         let before = report;
-        while report.damaged < damaged * number / STALLS.len() as u64 {
+        while report.damaged < damaged * number / BUSES as u64 {
             let told_of = report;
             batch(&mut bench, &mut random, &mut report)
-                .with_context(|| format!("stalls of {stall} clocks, after {told_of:?}"))?;
+                .with_context(|| format!("a bus of {told_stalls}, after {told_of:?}"))?;
             told(report.damaged);
         }
         let expected = Refusals {
@@ -129,6 +137,24 @@ pub fn run(image: &[u8], damaged: u64, seed: u64, mut told: impl FnMut(u64)) -> 
         bench.cuts()?;
     }
     Ok(report)
+}
+
+/// The buses, by what they make the write channel wait for.
+const BUSES: usize = STALLS.len() + 1;
+
+fn buses() -> [Parameters; BUSES] {
+    let usual = Parameters::default();
+    std::array::from_fn(|number| match STALLS.get(number) {
+        Some(stall) => Parameters {
+            pci_wr: usual.pci_wr + stall,
+            jit: 1.0,
+            ..usual.clone()
+        },
+        None => Parameters {
+            stalls: WITHIN,
+            ..usual.clone()
+        },
+    })
 }
 
 /// Some good datagrams, each behind damaged ones.
@@ -181,12 +207,30 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
     Ok(())
 }
 
-/// A frame that ends badly: on the wire, or by a byte that its CRC covers and its sum does not.
+/// A frame that ends badly: by an error, by a byte that the wire has changed, or by one that its CRC
+/// covers and its sum does not.
 fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Result<()> {
     let datagram = datagram(random);
-    let how = (random.next_u64() % (ERRORS.len() as u64 + 1)) as usize;
-    let error = ERRORS.get(how).copied();
-    let frame = match error {
+    let whole = |error, damage| {
+        Some(Fault::Receive {
+            error,
+            damage,
+            frames: 1,
+        })
+    };
+    let how = (random.next_u64() % (ERRORS.len() as u64 + 3)) as usize;
+    let fault = match how.checked_sub(ERRORS.len()) {
+        None => whole(ERRORS[how], None),
+        Some(0) => None,
+        Some(part) => {
+            // In the headers, or in the data, whose frame is often there by half when it comes.
+            let range = [0..HEADERS, HEADERS..HEADERS + datagram.len()][part - 1].clone();
+            let at = range.start + random.next_u64() as usize % range.len();
+            report.changed[part - 1] += 1;
+            whole(RxError::NONE, Some(Damage::Byte(at as u16)))
+        }
+    };
+    let frame = match fault {
         Some(_) => inbound(bench, random, &datagram),
         None => {
             let mut frame = bench.inbound(&datagram);
@@ -197,7 +241,7 @@ fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Re
         }
     };
     let data = frame[HEADERS..].to_vec();
-    arrive(bench, frame, error);
+    arrive(bench, frame, fault);
     report.damaged += 1;
     // Of the buffers only the first that is still posted is written to.
     let begun = |number| {
@@ -213,16 +257,12 @@ fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Re
     Ok(())
 }
 
-/// Puts a frame on the wire, with an error or none, and waits for its end.
-fn arrive(bench: &Bench, frame: Vec<u8>, error: Option<RxError>) {
+/// Puts a frame on the wire, with a fault or none, and waits for its end.
+fn arrive(bench: &Bench, frame: Vec<u8>, fault: Option<Fault>) {
     let end = {
         let mut machine = bench.machine().lock();
-        if let Some(error) = error {
-            machine.inject(Fault::Receive {
-                error,
-                damage: None,
-                frames: 1,
-            });
+        if let Some(fault) = fault {
+            machine.inject(fault);
         }
         machine.send_frame(0, frame)
     };
