@@ -14,7 +14,7 @@ pub struct Arguments {
     /// Kill applications of the packet processing engine, open connections and send it nonsense
     #[arg(long, conflicts_with_all = ["guest", "firmware", "kvm"])]
     pub eta: bool,
-    /// Send damaged frames to an endpoint of the simulated card, on buses that stall
+    /// Send damaged frames to an endpoint of the simulated card, and datagrams out, on buses that stall
     #[arg(long, conflicts_with_all = ["guest", "eta", "firmware", "kvm", "minutes"])]
     pub eudp: bool,
     /// With --eudp: how many

@@ -3,7 +3,7 @@
 
 use crate::page::{NEAR, figures, page};
 use tigon_bench::eudp::image;
-use tigon_bench::eudp::stalls::{COUNT, Posted, measure};
+use tigon_bench::eudp::stalls::{COUNT, Posted, measure, soak};
 
 /// One frame in ten meets a stall of 5 to 50 000 cycles. All datagrams arrive once, whole and in order,
 /// at 85 % or more of the rate of frames that are stored. What the firmware says of frames that it cut
@@ -34,4 +34,13 @@ fn a_stream_keeps_its_rate_on_a_bus_that_stalls() {
         }
     }
     assert!(off.is_empty(), "the page has others: {off:?}");
+}
+
+/// The slice of `cargo xtask soak --eudp` that the tests have.
+#[test]
+fn frames_that_stalls_cut_in_two_are_sent_again_whole() {
+    let image = image().unwrap_or_else(|error| panic!("{error:#}"));
+    let aborted = soak(&image, 500).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{aborted} of 500 cut off");
+    assert!(aborted > 50, "{aborted}");
 }

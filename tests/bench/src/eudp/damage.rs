@@ -1,4 +1,5 @@
-//! `cargo xtask soak --eudp`: frames for an endpoint that end badly, by the ten thousand.
+//! `cargo xtask soak --eudp`: frames for an endpoint that end badly, by the ten thousand. A tenth as many
+//! [leave](super::stalls::soak) on buses that stall.
 //!
 //! Datagrams of all lengths come in on buses that stall, most of them while their frame is still on
 //! the wire, and in front of each good one come some that are damaged: by an error that only their end
@@ -77,7 +78,7 @@ pub struct Report {
     pub good: u64,
 }
 
-/// Sends about so many damaged frames, prints what came in and writes
+/// Sends about so many damaged frames and a tenth as many datagrams out, prints what came in and writes
 /// `target/reports/soak-eudp.json`.
 ///
 /// # Errors
@@ -105,6 +106,12 @@ pub fn soak(damaged: u64, seed: u64) -> Result<()> {
     println!(
         "  {} good datagrams between them, each completed once, whole and in order",
         report.good
+    );
+    let out = (damaged / 10) as u32;
+    let aborted = super::stalls::soak(&image, out)?;
+    println!(
+        "  {out} datagrams out, while the bus stalls within transactions: {aborted} frames cut off, and \
+         each datagram arrives once, whole and in order"
     );
     println!("report: {}", write_json("soak-eudp", &report)?.display());
     Ok(())

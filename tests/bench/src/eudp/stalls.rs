@@ -31,6 +31,19 @@ pub const STALLS: Stalls = Stalls {
     least: 5,
     most: 50_000,
 };
+/// Buses of [`soak`]: most frames meet a stall that is about as long as they have time for.
+const SOAKED: [Stalls; 5] = [
+    within(20, 5, 500),
+    within(20, 100, 2000),
+    within(10, 1000, 3000),
+    within(20, 5, 5000),
+    within(60, 5, 50_000),
+];
+
+const fn within(every: u32, least: u64, most: u64) -> Stalls {
+    Stalls { every, least, most }
+}
+
 /// Datagrams of a stream.
 pub const COUNT: u32 = 1000;
 /// Buffers of the receiver, and the data of as many datagrams.
@@ -113,6 +126,24 @@ pub fn measure(image: &[u8], posted: Posted, count: u32) -> Result<Row> {
         stored: stream(CutThrough::Off)?,
         through: stream(CutThrough::OfBus)?,
     })
+}
+
+/// Sends about `count` datagrams, one at a time and cut through, on several buses. Returns how many were
+/// cut off.
+///
+/// # Errors
+/// As [`stream`], and if a frame is counted in one place and not in another.
+pub fn soak(image: &[u8], count: u32) -> Result<u32> {
+    let mut aborted = 0;
+    for stalls in SOAKED {
+        let each = count.div_ceil(SOAKED.len() as u32).max(2);
+        let how = (CutThrough::OfBus, stalls);
+        let stream = stream(image, how, Posted::Single, each)?;
+        let is_same = stream.seen == [stream.aborted; 3];
+        ensure!(is_same, "{stalls:?}: {stream:?}");
+        aborted += stream.aborted;
+    }
+    Ok(aborted)
 }
 
 /// Sends `count` datagrams, and looks at each byte where they arrive.
