@@ -3,8 +3,8 @@
 mod arriving;
 mod burst;
 mod card;
-mod early_parts;
 mod damaged;
+mod early_parts;
 mod example;
 mod explore;
 mod faults;

@@ -221,6 +221,24 @@ impl Bench {
         Ok(())
     }
 
+    /// Writes `data` into the buffer of this number.
+    pub(super) fn fill(&self, number: u32, data: &[u8]) -> Result<()> {
+        let at = (number % LENT * BUFFER) as usize;
+        Ok(self.memory.write_bytes(at, data)?)
+    }
+
+    /// Posts a datagram of what the buffer of this number was [filled](Self::fill) with.
+    pub(super) fn post_filled(&mut self, port: u16, number: u32, data: &[u8]) -> Result<()> {
+        self.cookie += 1;
+        if data.len() > eudp::INLINE_BYTES as usize {
+            let at = number % LENT * BUFFER;
+            return self.post_from(at, port, data.len(), self.cookie);
+        }
+        let card = &mut EndpointCard(&mut self.nic);
+        let to = (self.peer, port);
+        Ok(self.endpoint.send_inline(card, to, data, self.cookie)?)
+    }
+
     /// Posts a datagram of the memory's bytes from `at` on to a port of the peer's.
     pub(super) fn post_from(
         &mut self,

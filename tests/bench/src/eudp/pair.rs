@@ -2,8 +2,10 @@
 
 use super::card::{Bench, PORT, microseconds};
 use crate::rounds::median;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use eudp::{Checksum, CutThrough};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::net::Ipv4Addr;
 use tigon2_model::Board;
 use tigon2_sim::fabric::{Cable, Fabric};
@@ -15,6 +17,16 @@ use tigon2_sim::{Machine, SimTransport};
 /// Addresses and stations of the two hosts.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 const STATIONS: [[u8; 6]; 2] = [[2, 0x54, 0x47, 0, 1, 0], [2, 0x54, 0x47, 0, 1, 1]];
+
+/// A buffer is filled so many in front of the one that is lent.
+const AHEAD: u32 = 8;
+
+/// Bytes to send.
+fn data(number: u32, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    SplitMix64::seed_from_u64(number.into()).fill_bytes(&mut data);
+    data
+}
 
 /// Two hosts, each with an endpoint.
 pub struct Pair {
@@ -69,24 +81,36 @@ impl Pair {
     }
 
     /// Microseconds from a process's call to where the other process sees the datagram, there and
-    /// back, halved, the median of `count` rounds.
+    /// back, halved, the median of `count` rounds. The bytes are others in each round.
     ///
     /// # Errors
-    /// If one does not arrive.
+    /// If one does not arrive, or not as it was sent.
     pub fn one_way(&mut self, bytes: usize, count: u32) -> Result<f64> {
         let mut times = Vec::new();
         for number in 0..count {
-            for host in &mut self.hosts {
+            // Neither of the two buffers is the other one.
+            let source = number + AHEAD;
+            let sent = [0, 1].map(|host| data(2 * number + host, bytes));
+            for (host, sent) in self.hosts.iter_mut().zip(&sent) {
+                host.fill(source, sent)?;
                 host.lend(number)?;
                 host.settle()?;
             }
             let begun = self.hosts[0].now();
             let [one, other] = &mut self.hosts;
-            one.post_to(PORT, bytes)?;
+            one.post_filled(PORT, source, &sent[0])?;
             other.arrived()?;
-            other.post_to(PORT, bytes)?;
+            other.post_filled(PORT, source, &sent[1])?;
             one.arrived()?;
             times.push(microseconds(one.now() - begun) / 2.0);
+            for (host, sent) in [(&*other, &sent[0]), (&*one, &sent[1])] {
+                let there = host.received(number, bytes)?;
+                let wrong = there
+                    .iter()
+                    .zip(sent)
+                    .position(|(there, sent)| there != sent);
+                ensure!(wrong.is_none(), "byte {wrong:?} is another one");
+            }
             one.settle()?;
         }
         Ok(median(&times))
