@@ -1,7 +1,7 @@
 //! Datagrams that come in fragments, put together in a process's memory.
 
 use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, CutThrough, Refusals, Status};
+use eudp::{Checksum, Completion, CutThrough, Refusals, Status};
 use integration_tests::Engine;
 use std::time::Duration;
 
@@ -83,42 +83,96 @@ fn datagrams_that_come_at_the_same_time_do_not_disturb_each_other() {
     card.follow();
 }
 
-/// The endpoint knows the source, so any fragment may be the first one; each may come twice.
-#[test]
-fn fragments_come_in_any_order() {
-    let mut card = Card::connected(1500);
-    for number in 0..60 {
+/// What else happens to a datagram whose fragments come in a random order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// A fragment comes twice.
+    Twice,
+    /// A fragment with other bounds comes, too.
+    Overlap,
+    /// A fragment does not come.
+    Missing,
+}
+
+/// The endpoint knows the source, so any fragment may be the first one. What has all its fragments
+/// arrives, whatever came twice; a datagram with an overlap or a gap is given up, and its buffer comes
+/// back.
+fn in_random_orders(mtu: u32, numbers: std::ops::Range<u32>) {
+    let mut card = Card::connected(mtu);
+    let (mut whole, mut overlaps, mut missing) = (0, 0, 0);
+    for number in numbers {
         let mut random = random(number);
-        let length = 1473 + random(9000);
+        let beside = match number % 40 {
+            7 | 27 => Beside::Overlap,
+            13 => Beside::Missing,
+            _ => Beside::Twice,
+        };
+        let length = mtu as usize - 27 + random(6 * mtu as usize);
         let sent = bytes(number, length);
         // Such that there may be no more gaps than a row has room for.
-        let most = (length / 12 + 8 + random(1000)).min(MOST) & !7;
+        let longest = (mtu as usize - 20) & !7;
+        let most = (length / 12 + 8 + random(longest)).min(longest) & !7;
         let mut frames = card.fragments((number as u16, PORT), &sent, most);
-        let twice = random(frames.len());
-        let again = frames[twice].clone();
+        let other = random(frames.len());
+        let again = match beside {
+            Beside::Overlap => card.fragment(number as u16, 8, &sent[..most], true),
+            _ => frames[other].clone(),
+        };
         shuffled(&mut frames, &mut random);
-        let place = random(frames.len());
-        frames.insert(place, again);
-        card.post(4096, 16_384, number);
+        match beside {
+            Beside::Missing => {
+                frames.remove(random(frames.len()));
+            }
+            _ => frames.insert(random(frames.len()), again),
+        }
+        card.post(4096, 65_535, number);
         card.arrive(&frames);
-        assert_eq!(card.completion(), Card::received(number, length, true));
-        assert!(
-            card.memory(4096, length) == sent,
-            "{number}: {length} bytes"
-        );
+        if beside == Beside::Missing {
+            card.stage.engine.pass(Duration::from_millis(210));
+        }
+        let completion = card.completion();
+        if completion == Card::received(number, length, true) {
+            // An overlap with nothing that is not there already is as good as a fragment again.
+            assert!(beside != Beside::Missing);
+            let there = card.memory(4096, length);
+            assert!(there == sent, "{number}: {length} bytes");
+            whole += 1;
+        } else {
+            let Completion::Received { cookie, status, .. } = completion else {
+                panic!("{completion:?}")
+            };
+            assert_eq!((cookie, status), (number, Status::Incomplete));
+            assert!(beside != Beside::Twice, "{number}");
+            overlaps += u32::from(beside == Beside::Overlap);
+            missing += u32::from(beside == Beside::Missing);
+        }
     }
     card.stage.engine.pass(Duration::from_millis(1));
     // One that comes when its datagram is complete is none that is known.
     let seen = card.refusals();
-    assert!(seen.duplicate > 50 && seen.duplicate <= 60, "{seen:?}");
-    assert_eq!(
-        Refusals {
-            duplicate: 0,
-            ..seen
-        },
-        Refusals::default()
+    assert!(
+        seen.duplicate > whole * 4 / 5 && seen.duplicate <= whole,
+        "{seen:?}"
     );
+    assert!(overlaps > 5 && missing > 5, "{seen:?}");
+    let expected = Refusals {
+        duplicate: seen.duplicate,
+        overlap: overlaps,
+        expired: missing,
+        ..Refusals::default()
+    };
+    assert_eq!(seen, expected);
     card.follow();
+}
+
+#[test]
+fn fragments_come_in_any_order() {
+    in_random_orders(1500, 0..700);
+}
+
+#[test]
+fn long_fragments_come_in_any_order() {
+    in_random_orders(9000, 700..1000);
 }
 
 /// All orders of four fragments.
