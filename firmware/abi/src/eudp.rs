@@ -43,6 +43,8 @@
 //! [`BlockWord::Answer`], which is the command word. No command word is used twice in a row: its
 //! upper half is a number.
 
+pub mod arrivals;
+
 use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
@@ -131,6 +133,9 @@ table! {
         Steps = 0x2C,
         /// Transfers of descriptors from the processes' memory; wraps.
         Pulls = 0x30,
+        /// NIC address of the [transitions of CPU A's machines](arrivals); 0 in firmware that does not
+        /// record them.
+        Arrivals = 0x34,
         /// Frames for an endpoint that were not delivered, by [`Refusal`]: the first of its words.
         Refused = 0x40,
     }

@@ -309,6 +309,9 @@ pub const EUDP_BLOCK: u32 = EUDP_SHARED_END;
 pub const EUDP_QUEUES: u32 = EUDP_BLOCK + eudp::BLOCK_BYTES;
 /// The last transitions of CPU B's machines.
 pub const EUDP_TRACE: u32 = EUDP_BLOCK + eudp::TRACE;
+/// The last transitions of CPU A's machines, in firmware that records them: in front of the words of
+/// E-UDP, where nothing else is.
+pub const EUDP_ARRIVALS: u32 = EUDP_SHARED - eudp::arrivals::BYTES;
 /// Datagrams that come in fragments, a row of [`EUDP_ASSEMBLY_BYTES`] for each.
 pub const EUDP_ASSEMBLIES: u32 = EUDP_QUEUES + 16 * eudp::ENDPOINTS;
 /// Datagrams in fragments that are known at a time.
@@ -366,6 +369,7 @@ const _: () = {
     assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
     assert!(SPINE == 0 || ARENA + 0x8800 <= ARENA_END);
     assert!(EUDP == 0 || TABLES_END <= EUDP_SHARED && SPINE == 0);
+    assert!(cfg!(not(feature = "transitions")) || TABLES_END <= EUDP_ARRIVALS);
     let pairs_end = EUDP_PAIRS + PAIR_ROWS * 2 * eudp::COMPLETION_BYTES;
     assert!(pairs_end <= EUDP_SHARED + EUDP_BYTES);
     assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);

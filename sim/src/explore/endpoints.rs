@@ -7,7 +7,8 @@
 //!        └► four of sixteen: on a bus of 32 bits and 33 MHz
 //!
 //!   each datagram once, whole, in its endpoint's order; each descriptor completed once
-//!   each transition of the firmware's machines: one of the tables' in the state it is in
+//!   each transition of the firmware's machines: one of the tables' in the state it is in;
+//!   RECV's and RDMA's on a card with firmware that records them, of half the seeds
 //! ```
 
 use super::disturbance::{below, choose};
@@ -78,6 +79,12 @@ impl EndpointStory {
     }
 }
 
+/// Whether a seed's schedule runs firmware in which CPU A records its transitions, too, which takes
+/// CPU A some cycles. Half of the seeds' do, of whatever else the seed chooses.
+pub fn is_recorded(seed: u64) -> bool {
+    seed.count_ones() % 2 == 1
+}
+
 /// What became of a story: the outcome, and which rows of the four tables were taken, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointOutcome {
@@ -87,6 +94,8 @@ pub struct EndpointOutcome {
     pub rows: [u64; 4],
     /// Transitions that were followed.
     pub steps: u64,
+    /// Whether CPU A recorded its own.
+    pub is_recorded: bool,
     /// Nanoseconds that the wire had left when a frame was cut off, at the least; none if none was.
     pub left: Option<u64>,
 }
@@ -182,7 +191,8 @@ fn play(
     Ok(EndpointOutcome {
         outcome: host.schedule.outcome(frames),
         rows: [0, 1, 2, 3].map(|machine| host.trace.checker.taken(machine)),
-        steps: host.trace.steps.into(),
+        steps: host.trace.steps(),
+        is_recorded: host.trace.has_arrivals,
         left: machine.lock().least_left_at_cut(),
     })
 }

@@ -3,6 +3,8 @@
 //! Every schedule is a separate simulation with a separate card, so they run in parallel. A seed
 //! identifies a failure; [`replay`] runs it again and writes its timeline.
 
+mod rows;
+
 use crate::report::write_json;
 use crate::spine::card::Kit;
 use crate::spine::explored;
@@ -10,6 +12,7 @@ use crate::trace::files;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+pub use rows::Rows;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +20,7 @@ use std::time::Instant;
 use testbed::tools::{Given, given_or_built};
 use testbed::{interrupt, paths};
 use tigon2_chip::Cpu;
-use tigon2_sim::explore::endpoints::EndpointOutcome as Carried;
+use tigon2_sim::explore::endpoints::{self, EndpointOutcome as Carried};
 use tigon2_sim::explore::{self, Disturbance, ExploreError, Outcome};
 use tigon2_sim::timeline::{Recorder, Timeline};
 
@@ -49,6 +52,7 @@ impl Workload {
             outcome,
             rows: [0; 4],
             steps: 0,
+            is_recorded: false,
             left: None,
         };
         match (self, kit) {
@@ -60,7 +64,7 @@ impl Workload {
                 let (result, timeline) = explore::queues::run(image, seed, recorder);
                 (result.map(carried), timeline)
             }
-            (Workload::Endpoints, _) => explore::endpoints::run(image, seed, recorder),
+            (Workload::Endpoints, _) => endpoints::run(image, seed, recorder),
             (Workload::Classic | Workload::Extensions, _) => {
                 let (result, timeline) = explore::run(image, seed, recorder);
                 (result.map(carried), timeline)
@@ -76,17 +80,25 @@ impl Workload {
         }
     }
 
-    /// The image that carries it, if the user gives none.
-    fn image(self, given: Option<&PathBuf>) -> Result<(String, Vec<u8>)> {
+    /// The images that carry it, if the user gives none.
+    fn images(self, given: Option<&PathBuf>) -> Result<(String, Images)> {
         if self == Workload::Endpoints && given.is_none() {
-            return Ok(("eudp".to_owned(), crate::eudp::image()?));
+            let images = Images {
+                usual: crate::eudp::image()?,
+                recorded: Some(crate::eudp::image_with_transitions()?),
+            };
+            return Ok(("eudp".to_owned(), images));
         }
         if self == Workload::Extensions {
             // Its kit has the image.
-            return Ok(("spine".to_owned(), Vec::new()));
+            return Ok(("spine".to_owned(), Images::default()));
         }
         let Given { name, image, .. } = given_or_built(given, true)?;
-        Ok((name, image))
+        let images = Images {
+            usual: image,
+            recorded: None,
+        };
+        Ok((name, images))
     }
 
     /// The name of its report, and the option that selects it.
@@ -96,6 +108,24 @@ impl Workload {
             Workload::Queues => ("explore-queues", " --queues"),
             Workload::Endpoints => ("explore-eudp", " --eudp"),
             Workload::Extensions => ("explore-extensions", " --extensions"),
+        }
+    }
+}
+
+/// What runs under the schedules.
+#[derive(Debug, Default)]
+struct Images {
+    usual: Vec<u8>,
+    /// The same whose CPU A records its transitions, too.
+    recorded: Option<Vec<u8>>,
+}
+
+impl Images {
+    /// The image for a seed's schedule.
+    fn of(&self, seed: u64) -> &[u8] {
+        match &self.recorded {
+            Some(recorded) if endpoints::is_recorded(seed) => recorded,
+            _ => &self.usual,
         }
     }
 }
@@ -111,9 +141,12 @@ struct Report {
     instructions_a: u64,
     instructions_b: u64,
     cycles: u64,
-    /// Transitions of the endpoints' machines, and rows of SDMA and SEND that none of them took.
+    /// Transitions of the endpoints' machines.
     transitions: u64,
-    untaken: Vec<String>,
+    /// Schedules of which those of CPU A are known, too.
+    recorded: u64,
+    /// In how many schedules each row of the machines' tables was taken.
+    rows: Option<Rows>,
     /// Nanoseconds that a frame had left on the wire when it was cut off, at the least.
     least_left: Option<u64>,
     failures: Vec<Failure>,
@@ -136,7 +169,7 @@ pub fn search(
     first: u64,
     schedules: u64,
 ) -> Result<()> {
-    let (name, image) = workload.image(firmware)?;
+    let (name, images) = workload.images(firmware)?;
     let kit = workload.kit()?;
     println!("explore: {schedules} schedules from seed {first} on, firmware {name}");
     let start = Instant::now();
@@ -150,7 +183,7 @@ pub fn search(
             if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
                 return None;
             }
-            let result = workload.run(kit.as_ref(), &image, seed, None).0;
+            let result = workload.run(kit.as_ref(), images.of(seed), seed, None).0;
             if result.is_err() {
                 failed.fetch_add(1, Ordering::Relaxed);
                 bar.set_message(format!("{} failed", failed.load(Ordering::Relaxed)));
@@ -180,11 +213,8 @@ pub fn search(
         instructions_b: sum(|outcome| outcome.instructions[1]),
         cycles: sum(|outcome| outcome.cycles),
         transitions: good().map(|it| it.steps).sum(),
-        untaken: if workload == Workload::Endpoints {
-            untaken(good().fold([0; 4], |all, it| [0, 1, 2, 3].map(|n| all[n] | it.rows[n])))
-        } else {
-            Vec::new()
-        },
+        recorded: good().filter(|it| it.is_recorded).count() as u64,
+        rows: (workload == Workload::Endpoints).then(|| good().map(|it| it.rows).collect()),
         least_left: good().filter_map(|it| it.left).min(),
         failures: failures.collect(),
     };
@@ -211,8 +241,12 @@ pub fn search(
                 left as f64 / 1000.0
             );
         }
-        for row in &report.untaken {
-            println!("not taken: {row}");
+        println!(
+            "in {} schedules CPU A recorded its own, too",
+            report.recorded
+        );
+        if let Some(rows) = &report.rows {
+            rows.print();
         }
     }
     let (report_name, option) = workload.names();
@@ -227,27 +261,12 @@ pub fn search(
     }
 }
 
-/// Rows of the sending machines that are not among `taken`, by what they are for.
-pub fn untaken(taken: [u64; 4]) -> Vec<String> {
-    let mut rows = Vec::new();
-    for (table, taken) in frame_pipeline::TABLES[..2].iter().zip(taken) {
-        for (number, row) in table.rows.iter().enumerate() {
-            if taken >> number & 1 == 0 {
-                let state = table.states[usize::from(row.from)].name;
-                let event = table.events[usize::from(row.event)].name;
-                rows.push(format!("{} {state} {event} {number}", table.name));
-            }
-        }
-    }
-    rows
-}
-
 /// Runs the schedule of one seed and writes its timeline.
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or the schedule goes wrong.
 pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Result<()> {
-    let (name, image) = workload.image(firmware)?;
+    let (name, images) = workload.images(firmware)?;
     let disturbance = Disturbance::new(seed);
     println!("explore: seed {seed}, firmware {name}");
     for cpu in Cpu::ALL {
@@ -256,7 +275,8 @@ pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Resu
     let [read, write, transmit] = disturbance.engines();
     println!("  DMA up to {read} cycles (read), {write} (write), MAC up to {transmit}");
     let kit = workload.kit()?;
-    let (result, timeline) = workload.run(kit.as_ref(), &image, seed, Some(files::recorder()));
+    let (result, timeline) =
+        workload.run(kit.as_ref(), images.of(seed), seed, Some(files::recorder()));
     if let Some(timeline) = timeline {
         let folder = paths::reports().join(workload.names().0);
         std::fs::create_dir_all(&folder)?;

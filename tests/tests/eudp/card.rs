@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
-use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
+use testbed::firmware::{FirmwareOptions, Placement, Variant, build, build_with_transitions};
 use tigon2_sim::SimTransport;
 
 /// The local port.
@@ -43,13 +43,24 @@ pub fn image() -> Vec<u8> {
 
 /// The file that has it.
 pub fn built() -> PathBuf {
+    build(options()).expect("the firmware builds").tg2
+}
+
+/// The same whose CPU A records the transitions of its machines, too.
+pub fn recording_image() -> Vec<u8> {
+    let built = build_with_transitions(options());
+    built
+        .and_then(|it| it.image())
+        .expect("the firmware builds")
+}
+
+fn options() -> FirmwareOptions {
     use clap::ValueEnum;
-    let options = FirmwareOptions {
+    FirmwareOptions {
         variant: Variant::from_str("eudp", false).expect("a variant"),
         placement: Placement::Scratch,
         quiet: true,
-    };
-    build(options).expect("the firmware builds").tg2
+    }
 }
 
 /// A frame on the wire, and when it ended, in nanoseconds.

@@ -3,7 +3,9 @@
 //! Where the answers are known, the compiler turns an event's rows into a few branches, and what they do
 //! stands in the code once, behind them.
 
+use super::recorded::{RDMA, Recorder};
 use frame_pipeline::{Machine, Step, World, rdma, recv};
+use tigon2_hal::Bus;
 
 /// Answers to what the rows of RDMA ask.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +34,21 @@ impl Answers {
 
     /// Takes the row of an event. Returns what is to be done; `None` if the table excludes the event.
     #[inline(always)]
-    pub fn step(self, rdma: &mut Machine<rdma::Rdma>, event: rdma::Event) -> Option<rdma::Action> {
+    pub fn step<B: Bus>(
+        self,
+        rdma: &mut Machine<rdma::Rdma>,
+        event: rdma::Event,
+        recorder: Recorder<'_, B>,
+    ) -> Option<rdma::Action> {
         let mut asked = Asked {
             answers: self,
             action: rdma::Action::Nothing,
         };
         match rdma.step(event, &mut asked) {
-            Step::Taken(_) => Some(asked.action),
+            Step::Taken(row) => {
+                recorder.record(RDMA, row);
+                Some(asked.action)
+            }
             Step::Deferred | Step::Impossible => None,
         }
     }

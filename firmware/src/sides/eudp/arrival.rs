@@ -294,7 +294,10 @@ fn judge<B: Dispatch>(
 }
 
 /// A frame has ended while RDMA has one that arrived: most often that one.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[cfg_attr(
+    all(target_arch = "mips", not(feature = "transitions")),
+    unsafe(link_section = ".scratch_a.system")
+)]
 #[inline(never)]
 pub fn ended<B: Dispatch>(
     receiver: &mut Receiver,

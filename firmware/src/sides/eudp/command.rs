@@ -5,6 +5,7 @@
 use super::arrival;
 use super::completion::{Completions, Reporter};
 use super::receiver::Receiver;
+use super::recorded;
 use super::{EudpA, each, mailbox_word, word};
 use super::{assembly, expiry};
 use crate::io::IoA;
@@ -36,6 +37,7 @@ pub fn describe<B: Bus>(bus: &mut B) {
     ] {
         bus.store(word(at), value);
     }
+    recorded::describe(bus);
     bus.store(Extension::Eudp.nic_address(), EUDP_BLOCK);
 }
 

@@ -353,7 +353,10 @@ impl<B: Dispatch> Card<'_, B> {
     }
 
     /// Queues the next part of a datagram that arrives; the write channel goes on with its sum.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[cfg_attr(
+        all(target_arch = "mips", not(feature = "transitions")),
+        unsafe(link_section = ".scratch_a.over")
+    )]
     #[inline(never)]
     fn write_chunk(&mut self, last: u32) {
         let Work {

@@ -20,6 +20,7 @@ use super::datagram::REACH;
 use super::fragment_header::{Header, MORE, OFFSET};
 use super::part::Part;
 use super::receiver::{Receiver, fault};
+use super::recorded::Recorder;
 use crate::io::IoA;
 use frame_pipeline::rdma;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -103,10 +104,12 @@ impl Receiver {
     ) {
         if self.rdma.is_in(rdma::State::RdmaLastFragment) {
             let (is_last, answers) = part.ended(&mut io.bus, sum, false);
-            let action = answers.step(&mut self.rdma, rdma::Event::Written);
+            let recorder = Recorder::of(&mut io.bus);
+            let action = answers.step(&mut self.rdma, rdma::Event::Written, recorder);
             return self.part_done(part, is_last, action, reporter, io);
         }
-        match Answers::NONE.step(&mut self.rdma, rdma::Event::Written) {
+        let recorder = Recorder::of(&mut io.bus);
+        match Answers::NONE.step(&mut self.rdma, rdma::Event::Written, recorder) {
             Some(rdma::Action::Nothing) => {}
             Some(rdma::Action::Forget) => self.work.flights.finish(),
             _ => fault(&mut io.bus),

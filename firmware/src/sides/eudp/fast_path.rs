@@ -7,6 +7,7 @@ use super::answers::{Answers, Good};
 use super::completion::Reporter;
 use super::headers::HEADERS;
 use super::receiver::{Receiver, Taken, fault};
+use super::recorded::{RECV, Recorder, note};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
@@ -39,12 +40,17 @@ pub(super) fn take<B: Dispatch>(
         && let Some(host) = flight.take_descriptor(queue, &mut io.bus)
     {
         let ended = receiver.recv.step(recv::Event::Ended, &mut Good);
+        note(&mut io.bus, RECV, ended);
         let answers = Answers {
             is_posted: true,
             is_sumless,
             ..Answers::NONE
         };
-        let action = answers.step(&mut receiver.rdma, rdma::Event::Waiting);
+        let action = answers.step(
+            &mut receiver.rdma,
+            rdma::Event::Waiting,
+            Recorder::of(&mut io.bus),
+        );
         write(io, host, wrapped(base, start + HEADERS), length);
         let flights = &mut receiver.work.flights;
         if action == Some(rdma::Action::WriteWholeAndComplete) {
@@ -91,14 +97,15 @@ pub(super) fn written<B: Dispatch>(
         are_more: flights.are_more(),
         ..Answers::NONE
     };
+    let recorder = Recorder::of(&mut io.bus);
     #[expect(
         clippy::if_same_then_else,
         reason = "in the first arm a compiler leaves that state's rows alone"
     )]
     let action = if rdma.is_in(rdma::State::CoarseGrainedRdma) {
-        answers.step(rdma, rdma::Event::Written)
+        answers.step(rdma, rdma::Event::Written, recorder)
     } else {
-        answers.step(rdma, rdma::Event::Written)
+        answers.step(rdma, rdma::Event::Written, recorder)
     };
     match action {
         Some(rdma::Action::Finish) => flights.finish_completed(),

@@ -33,6 +33,7 @@
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
 //! | [`pair`], [`report`] | completions of long datagrams, two in one transfer | A |
 //! | [`fast_path`], [`answers`] | the same for most datagrams | A |
+//! | [`recorded`] | the rows of RECV and RDMA, for the explorer | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`queue`] | the endpoints' descriptors to send | B |
@@ -81,6 +82,7 @@ pub mod pulled;
 pub mod pulls;
 pub mod queue;
 pub mod receiver;
+mod recorded;
 mod report;
 pub mod rows;
 pub mod sender;

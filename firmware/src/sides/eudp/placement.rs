@@ -22,6 +22,7 @@ use super::fragment_header::{Header, MORE, OFFSET};
 use super::headers::UDP;
 use super::part::Part;
 use super::receiver::{Receiver, fault};
+use super::recorded::{RECV, Recorder, note};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
@@ -115,11 +116,16 @@ impl Receiver {
     fn begin_part<B: Dispatch>(&mut self, endpoint: u32, part: Part, io: &mut IoA<B>) {
         self.work.flights.next().set_part(endpoint, part);
         let ended = self.recv.step(recv::Event::Ended, &mut Good);
+        note(&mut io.bus, RECV, ended);
         let answers = Answers {
             is_posted: true,
             ..Answers::NONE
         };
-        let action = answers.step(&mut self.rdma, rdma::Event::Waiting);
+        let action = answers.step(
+            &mut self.rdma,
+            rdma::Event::Waiting,
+            Recorder::of(&mut io.bus),
+        );
         self.work.flights.take();
         if !matches!((ended, action), (Step::Taken(_), Some(_))) {
             fault(&mut io.bus);
@@ -127,7 +133,10 @@ impl Receiver {
     }
 
     /// The write channel has written the oldest fragment, and summed it.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+    #[cfg_attr(
+        all(target_arch = "mips", not(feature = "transitions")),
+        unsafe(link_section = ".scratch_a.system")
+    )]
     #[inline(never)]
     pub(super) fn part_written<B: Dispatch>(
         &mut self,
@@ -142,7 +151,8 @@ impl Receiver {
         }
         let are_more = self.work.flights.are_more();
         let (is_last, answers) = part.ended(&mut io.bus, sum, are_more);
-        let action = answers.step(&mut self.rdma, rdma::Event::Written);
+        let recorder = Recorder::of(&mut io.bus);
+        let action = answers.step(&mut self.rdma, rdma::Event::Written, recorder);
         self.part_done(part, is_last, action, reporter, io);
     }
 
@@ -179,7 +189,11 @@ impl Receiver {
             are_more: self.work.flights.are_more(),
             ..Answers::NONE
         };
-        match answers.step(&mut self.rdma, rdma::Event::Failed) {
+        match answers.step(
+            &mut self.rdma,
+            rdma::Event::Failed,
+            Recorder::of(&mut io.bus),
+        ) {
             Some(rdma::Action::Fail) => give_up(reporter, io, part.assembly, Refusal::BadRegion),
             // The rest of its frame is let pass.
             Some(rdma::Action::Nothing) => return,

@@ -20,6 +20,7 @@ use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{CHOICE, Card, Work};
 use super::predicted::Predicted;
+use super::recorded::{self, RDMA, RECV, Recorder};
 use super::{bump, word};
 use crate::io::IoA;
 use frame_pipeline::{Machine, Step, World, rdma, recv};
@@ -163,7 +164,8 @@ impl Receiver {
     }
 
     /// An event of RECV.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "transitions"), inline(always))]
+    #[cfg_attr(feature = "transitions", inline(never))]
     pub(super) fn hear<B: Dispatch>(
         &mut self,
         event: recv::Event,
@@ -173,7 +175,7 @@ impl Receiver {
         let work = &mut self.work;
         let mut card = Card { work, reporter, io };
         let step = self.recv.step(event, &mut card);
-        note(step, io);
+        note(RECV, step, io);
     }
 
     /// The frame that was followed has ended well: RDMA hears of it.
@@ -184,14 +186,15 @@ impl Receiver {
             is_sumless: !work.flights.oldest().datagram.is_summed,
             ..Answers::NONE
         };
-        match answers.step(rdma, rdma::Event::LastGood) {
+        match answers.step(rdma, rdma::Event::LastGood, Recorder::of(&mut io.bus)) {
             Some(action) => World::<rdma::Rdma>::act(&mut Card { work, reporter, io }, action),
             None => fault(&mut io.bus),
         }
     }
 
     /// An event of RDMA.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "transitions"), inline(always))]
+    #[cfg_attr(feature = "transitions", inline(never))]
     pub(super) fn step<B: Dispatch>(
         &mut self,
         event: rdma::Event,
@@ -201,12 +204,13 @@ impl Receiver {
         let work = &mut self.work;
         let mut card = Card { work, reporter, io };
         let step = self.rdma.step(event, &mut card);
-        note(step, io);
+        note(RDMA, step, io);
     }
 }
 
 #[inline(always)]
-fn note<B: Dispatch>(step: Step, io: &mut IoA<B>) {
+fn note<B: Dispatch>(machine: usize, step: Step, io: &mut IoA<B>) {
+    recorded::note(&mut io.bus, machine, step);
     if !matches!(step, Step::Taken(_)) {
         fault(&mut io.bus);
     }

@@ -52,9 +52,12 @@ const AT_ONCE: Coalescing = Coalescing {
 /// The variant with endpoints.
 fn built() -> Result<FirmwareArtifacts> {
     setup::ensure(&[Need::Firmware])?;
-    let variant = Variant::from_str("eudp", false).map_err(anyhow::Error::msg)?;
-    firmware::build(FirmwareOptions {
-        variant,
+    firmware::build(options()?)
+}
+
+fn options() -> Result<FirmwareOptions> {
+    Ok(FirmwareOptions {
+        variant: Variant::from_str("eudp", false).map_err(anyhow::Error::msg)?,
         placement: Placement::Scratch,
         quiet: true,
     })
@@ -66,6 +69,15 @@ fn built() -> Result<FirmwareArtifacts> {
 /// If it does not build.
 pub fn image() -> Result<Vec<u8>> {
     built()?.image()
+}
+
+/// The same whose CPU A records the transitions of its machines, too.
+///
+/// # Errors
+/// If it does not build.
+pub fn image_with_transitions() -> Result<Vec<u8>> {
+    setup::ensure(&[Need::Firmware])?;
+    firmware::build_with_transitions(options()?)?.image()
 }
 
 /// Its ELF file.

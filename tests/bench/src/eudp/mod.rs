@@ -21,7 +21,7 @@ pub mod shares;
 pub mod stalls;
 pub mod way;
 
-pub use card::{Bench, image};
+pub use card::{Bench, image, image_with_transitions};
 pub use pair::Pair;
 
 use crate::simulated::page::Page;

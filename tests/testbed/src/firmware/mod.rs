@@ -135,6 +135,20 @@ pub fn build_with_router(options: FirmwareOptions) -> Result<FirmwareArtifacts> 
     build_in(&folder, options, settings)
 }
 
+/// The same of `eudp` in a folder of its own, whose CPU A records the transitions of its machines,
+/// too: for schedules that are followed, and not measured.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_transitions(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
+    let folder = paths::target().join("firmware-transitions");
+    let settings = Settings {
+        feature: Some("transitions"),
+        ..Settings::default()
+    };
+    build_in(&folder, options, settings)
+}
+
 /// What a build takes from the caller instead of from the user's environment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings<'a> {
