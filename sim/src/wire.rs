@@ -104,11 +104,16 @@ impl Wire {
     /// Puts a frame on the wire towards the card, `at` at the earliest and behind the
     /// frames that are on it already. Returns when it will have arrived.
     pub fn send(&mut self, at: u64, bytes: Vec<u8>) -> u64 {
+        self.send_damaged(at, bytes, RxError::NONE)
+    }
+
+    /// The same of a frame that arrives with receive errors.
+    pub fn send_damaged(&mut self, at: u64, bytes: Vec<u8>, error: RxError) -> u64 {
         let end = at.max(self.to_card_free) + self.duration(bytes.len());
         self.to_card_free = end + self.gap();
         self.to_card.push_back(Arriving {
             frame: Frame { at: end, bytes },
-            error: RxError::NONE,
+            error,
             number: None,
         });
         end

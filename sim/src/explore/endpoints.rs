@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   seed ─► EndpointStory: lengths, checksums, MTU, queues, bursts, when it closes and opens again
+//!        ├► three of five: Mishaps, damaged frames, memory that is gone, fragments
 //!        ├► even: Disturbance, frames leave whole
 //!        ├► odd: the timed card on a bus that stalls, frames are cut through
 //!        └► four of sixteen: on a bus of 32 bits and 33 MHz
@@ -23,14 +24,20 @@ use host_driver::nic::EndpointCard;
 use host_driver::{Config, Nic};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
+use std::collections::VecDeque;
 use tigon2_model::Board;
 
+mod arriving;
 mod followed;
 mod host;
+mod mishaps;
+mod side;
 mod wire;
 
+use arriving::Odd;
 use followed::Followed;
 use host::Host;
+use mishaps::Mishaps;
 
 /// What the seed has chosen.
 #[derive(Clone, Debug)]
@@ -122,6 +129,10 @@ pub fn run(
             let parameters = Parameters {
                 pci_rd: clocks,
                 jit: 1.0,
+                pci_wr: match Mishaps::new(seed).write_stall {
+                    0 => Parameters::default().pci_wr,
+                    clocks => clocks,
+                },
                 ..Parameters::default()
             };
             Machine::timed(board, parameters, seed)
@@ -170,8 +181,11 @@ fn play(
         schedule,
         story,
         random,
+        mishaps: Mishaps::new(seed),
         trace: Followed::default(),
         lost: 0,
+        odd: Odd::default(),
+        plain: VecDeque::new(),
     };
     for number in 0..2 {
         let side = host.open(number)?;
@@ -179,6 +193,9 @@ fn play(
     }
     host.carry()?;
     if story.reopens {
+        if host.mishaps.have_bad_frames() || host.mishaps.have_parted() {
+            host.empty_wire()?;
+        }
         let side = host.sides.remove(1);
         let lent = &mut EndpointCard(&mut host.nic);
         host.eudp.close(lent, side.endpoint).map_err(endpoints)?;

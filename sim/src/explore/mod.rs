@@ -177,6 +177,9 @@ pub enum EndpointFault {
     /// A frame on the wire is of no endpoint.
     #[error("a packet of {0} bytes leaves that no endpoint has sent")]
     Frame(usize),
+    /// A frame of the driver's own did not leave as it was sent, and when it was.
+    #[error("a frame of the driver's own is lost, late or wrong")]
+    Plain,
     /// A datagram on the wire is not the one that is due.
     #[error(
         "{bytes} bytes leave where datagram {due:?} is due; they differ from byte {differs} on"

@@ -62,6 +62,7 @@ use crate::timeline::Recorder;
 use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
+use tigon2_chip::mac::RxError;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::eeprom::Eeprom;
 use tigon2_model::{
@@ -415,9 +416,14 @@ impl Machine {
     /// Puts a frame without CRC on the wire towards the card, `at` nanoseconds since
     /// power-on at the earliest. Returns when it will have arrived.
     pub fn send_frame(&mut self, at: u64, frame: Vec<u8>) -> u64 {
+        self.send_damaged_frame(at, frame, RxError::NONE)
+    }
+
+    /// The same of a frame that arrives with receive errors.
+    pub fn send_damaged_frame(&mut self, at: u64, frame: Vec<u8>, error: RxError) -> u64 {
         self.wire
             .set_speed(self.card.inspect().link_megabits(self.now()));
-        let arrival = self.wire.send(at.max(self.now()), frame);
+        let arrival = self.wire.send_damaged(at.max(self.now()), frame, error);
         // An idle receiver has looked at an empty wire and sleeps.
         self.recheck = true;
         self.plan();

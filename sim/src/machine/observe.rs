@@ -164,7 +164,9 @@ impl Machine {
                 .device(&mut environment!(self))
                 .receive_unheld(frame, error)
         } else {
-            self.card.device(&mut environment!(self)).receive(frame)
+            self.card
+                .device(&mut environment!(self))
+                .receive_damaged(frame, error)
         };
         match reception {
             Reception::Held => return Some(reception),

@@ -252,7 +252,10 @@ pub fn search(
     let (report_name, option) = workload.names();
     println!("report: {}", write_json(report_name, &report)?.display());
     match report.failures.first() {
-        None => Ok(()),
+        None => match &report.rows {
+            Some(rows) => rows.check(report.recorded),
+            None => Ok(()),
+        },
         Some(failure) => bail!(
             "{} schedules failed; see one: cargo xtask explore{option} --seed {}",
             report.failures.len(),

@@ -2,6 +2,7 @@
 
 use crate::explore::EndpointFault;
 use crate::workload::datagram::PEER as STATION;
+use std::net::Ipv4Addr;
 
 /// Bytes of the headers in front of a datagram's data.
 const ETHERNET: usize = 14;
@@ -21,30 +22,89 @@ pub(super) fn datagram(flow: u8, number: u32, length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
+/// Who sends a datagram to the card's host, and to which endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) station: [u8; 6],
+    /// The last byte of the peer's address.
+    pub(super) peer: u8,
+    pub(super) peer_port: u16,
+    pub(super) port: u16,
+}
+
+/// The address of a peer.
+pub(super) fn peer_address(peer: u8) -> Ipv4Addr {
+    let [a, b, c] = PEERS;
+    Ipv4Addr::new(a, b, c, peer)
+}
+
 /// A frame with a datagram to the card's host.
-pub(super) fn inbound(station: [u8; 6], port: u16, peer_port: u16, data: &[u8]) -> Vec<u8> {
+pub(super) fn inbound(way: Way, is_summed: bool, data: &[u8]) -> Vec<u8> {
+    let mut frame = packet(way, is_summed, data);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
+/// The same without what is behind the packet.
+fn packet(way: Way, is_summed: bool, data: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; ETHERNET + IP + UDP];
-    frame[..6].copy_from_slice(&station);
+    frame[..6].copy_from_slice(&way.station);
     frame[6..12].copy_from_slice(&STATION);
     frame[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
     let length = (UDP + data.len()) as u16;
     frame[16..18].copy_from_slice(&(IP as u16 + length).to_be_bytes());
     frame[22..24].copy_from_slice(&[64, 17]);
     frame[26..29].copy_from_slice(&PEERS);
+    frame[29] = way.peer;
     frame[30..34].copy_from_slice(&HERE);
-    frame[34..36].copy_from_slice(&peer_port.to_be_bytes());
-    frame[36..38].copy_from_slice(&port.to_be_bytes());
+    frame[34..36].copy_from_slice(&way.peer_port.to_be_bytes());
+    frame[36..38].copy_from_slice(&way.port.to_be_bytes());
     frame[38..40].copy_from_slice(&length.to_be_bytes());
     frame.extend_from_slice(data);
-    let header = !sum(&frame[ETHERNET..ETHERNET + IP], 0);
-    frame[24..26].copy_from_slice(&header.to_be_bytes());
+    put_header_sum(&mut frame);
+    if !is_summed {
+        return frame;
+    }
     let check = match !sum(&frame[26..], 17 + u32::from(length)) {
         0 => 0xFFFF,
         check => check,
     };
     frame[40..42].copy_from_slice(&check.to_be_bytes());
-    frame.resize(frame.len().max(60), 0);
     frame
+}
+
+/// Stores the sum of a frame's IP header.
+fn put_header_sum(frame: &mut [u8]) {
+    frame[24..26].fill(0);
+    let header = !sum(&frame[ETHERNET..ETHERNET + IP], 0);
+    frame[24..26].copy_from_slice(&header.to_be_bytes());
+}
+
+/// The frames of a datagram in fragments with `most` bytes of IP payload, in order.
+pub(super) fn parted(
+    way: Way,
+    is_summed: bool,
+    data: &[u8],
+    (id, most): (u16, usize),
+) -> Vec<Vec<u8>> {
+    let whole = packet(way, is_summed, data);
+    let (headers, payload) = whole.split_at(ETHERNET + IP);
+    let last = (payload.len() - 1) / most;
+    let parts = payload.chunks(most).enumerate();
+    let frames = parts.map(|(number, part)| {
+        let mut frame = headers.to_vec();
+        let bytes = (IP + part.len()) as u16;
+        frame[16..18].copy_from_slice(&bytes.to_be_bytes());
+        frame[18..20].copy_from_slice(&id.to_be_bytes());
+        let more = if number == last { 0 } else { 0x2000 };
+        let place = more | (number * most / 8) as u16;
+        frame[20..22].copy_from_slice(&place.to_be_bytes());
+        put_header_sum(&mut frame);
+        frame.extend_from_slice(part);
+        frame.resize(frame.len().max(60), 0);
+        frame
+    });
+    frames.collect()
 }
 
 /// The one's-complement sum of some bytes and of what else is to be summed.
@@ -96,6 +156,14 @@ pub(super) struct Assembled {
 }
 
 impl Assembled {
+    /// A packet comes: of the datagram before, whose memory was gone, there are no more if this is
+    /// another one's.
+    pub(super) fn give_up_for(&mut self, part: &Part) {
+        if self.id.is_some_and(|id| id != part.id) {
+            *self = Assembled::default();
+        }
+    }
+
     /// A packet comes; the data, if the datagram is whole.
     pub(super) fn take(&mut self, part: Part) -> Result<Option<Vec<u8>>, EndpointFault> {
         if self.id.is_some_and(|id| id != part.id) {
@@ -174,9 +242,36 @@ mod tests {
 
     #[test]
     fn a_frame_to_the_card_has_right_sums() {
-        let frame = inbound([2; 6], 5, 6, b"abc");
+        let way = Way {
+            station: [2; 6],
+            peer: 0,
+            peer_port: 6,
+            port: 5,
+        };
+        let frame = inbound(way, true, b"abc");
         assert_eq!(sum(&frame[14..34], 0), 0xFFFF);
         let udp = u32::from(u16::from_be_bytes([frame[38], frame[39]]));
         assert_eq!(sum(&frame[26..45], 17 + udp), 0xFFFF);
+    }
+
+    #[test]
+    fn fragments_to_the_card_are_the_datagram() {
+        let way = Way {
+            station: [2; 6],
+            peer: 1,
+            peer_port: 6,
+            port: 5,
+        };
+        let data: Vec<u8> = (0..100).collect();
+        let frames = parted(way, true, &data, (7, 48));
+        assert_eq!(frames.len(), 3);
+        let mut payload = Vec::new();
+        for (frame, place) in frames.iter().zip([0x2000, 0x2006, 0x000C]) {
+            assert_eq!(sum(&frame[14..34], 0), 0xFFFF);
+            assert_eq!(frame[18..22], [0, 7, (place >> 8) as u8, place as u8]);
+            let end = ETHERNET + usize::from(frame[17]);
+            payload.extend_from_slice(&frame[ETHERNET + IP..end]);
+        }
+        assert_eq!(payload, packet(way, true, &data)[34..]);
     }
 }
