@@ -16,6 +16,7 @@
 //! | [`filter`] | which frames are for this card |
 //! | [`loadable`] | handlers that are loaded at run time |
 //! | [`direct`] | transfers without the assist |
+//! | [`recovery`] | which CPU recovers a DMA channel |
 //! | [`transmitter`] | `R[200]`, which both CPUs want to set |
 
 pub mod a;
@@ -29,6 +30,7 @@ pub mod interrupt;
 pub mod loadable;
 pub mod note;
 pub mod outbox;
+pub mod recovery;
 pub mod states;
 pub mod transmitter;
 

@@ -35,6 +35,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
     }
     log_warn!("DMA read error {=u32:#x}, {=u32} bytes left", state, left);
     b.send.counters.read_aborts += 1;
+    b.io.begin_recovery();
     let paused = pause(&mut b.io.bus);
     if let Some(descriptor) = b.io.read_ring.current(&mut b.io.bus) {
         let note = b.io.read_ring.note(descriptor);
@@ -76,6 +77,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
     }
     direct::reset(&mut b.io.bus, direct::READ);
     go_on(&mut b.io.bus, paused);
+    b.io.end_recovery();
 }
 
 /// BDs could not be fetched: they are fetched again when the host rings next. Later requests are
@@ -132,6 +134,7 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
         return a.io.bus.write(Register::DmaWriteState, clear);
     }
     log_warn!("DMA write error {=u32:#x}, {=u32} bytes left", state, left);
+    a.io.begin_recovery();
     let paused = pause(&mut a.io.bus);
     count!(a.io.bus, dma_write_master_aborts);
     if let Some(descriptor) = a.io.write_ring.current(&mut a.io.bus) {
@@ -142,12 +145,14 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
         a.io.write_ring.skip(&mut a.io.bus);
         direct::reset(&mut a.io.bus, direct::WRITE);
         go_on(&mut a.io.bus, paused);
+        a.io.end_recovery();
         if reported {
             a.io.post_error(event::ERROR_BAD_CONFIGURATION);
         }
     } else {
         direct::reset(&mut a.io.bus, direct::WRITE);
         go_on(&mut a.io.bus, paused);
+        a.io.end_recovery();
     }
 }
 
@@ -193,7 +198,8 @@ fn is_benign(state: u32, left: u32) -> bool {
     state & DmaState::ERRORS == DmaState::BOUNDARY_4GB && left == 0
 }
 
-/// The assist, which works on the rings of both CPUs: one of them at a time recovers.
+/// The assist, which works on the rings of both CPUs: one of them at a time recovers. With endpoints or
+/// extensions nobody waits for it here, but [before](crate::io::recovery).
 static ASSIST: Mutex<()> = Mutex::new(());
 
 /// Has the assist load no descriptor. Its register and what else recovery touches are not one

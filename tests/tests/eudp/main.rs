@@ -24,6 +24,7 @@ mod predicting;
 mod queued;
 mod queues;
 mod receiving;
+mod recovery;
 mod rows;
 mod sending;
 mod stalling;
