@@ -9,8 +9,7 @@
 
 use std::process::ExitCode;
 use tigon2_model::Board;
-use tigon2_sim::timing::Parameters;
-use tigon2_sim::timing::dma::Stalls;
+use tigon2_sim::timing::{BusStalls, Parameters};
 use tigon2_sim::workload::WorkloadError;
 use tigon2_sim::workload::cut_through::{Cut, run};
 
@@ -50,7 +49,7 @@ fn buses() -> Vec<(String, Parameters)> {
         (format!("{stall} clocks in front"), parameters)
     });
     let within = WITHIN.map(|most| {
-        let stalls = Stalls {
+        let stalls = BusStalls {
             every: EVERY,
             least: 5,
             most,

@@ -2,8 +2,7 @@
 
 use frame_pipeline::{Step, send};
 use tigon2_model::Board;
-use tigon2_sim::timing::Parameters;
-use tigon2_sim::timing::dma::Stalls;
+use tigon2_sim::timing::{BusStalls, Parameters};
 use tigon2_sim::workload::WorkloadError;
 use tigon2_sim::workload::cut_through::{Cut, Report, run};
 
@@ -116,7 +115,7 @@ fn random_stalls_of_the_bus_make_no_wrong_frame() {
 fn on_buses_that_stall_within(watched: bool, most: u64) -> (u64, u64) {
     let (mut wrong, mut aborted) = (0, 0);
     for (seed, length) in (1..).zip([600, 1514, 4100, 9014]) {
-        let stalls = Stalls {
+        let stalls = BusStalls {
             every: 6,
             least: 5,
             most,

@@ -34,10 +34,9 @@ mod mishaps;
 mod side;
 mod wire;
 
-use arriving::Odd;
 use followed::Followed;
 use host::Host;
-use mishaps::Mishaps;
+use mishaps::{Mishaps, Odd};
 
 /// What the seed has chosen.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 
 use super::Machine;
 use super::tests::{K, mac};
+use crate::timing::BusStalls;
 use crate::timing::Parameters;
-use crate::timing::dma::Stalls;
 use host_driver::DmaMemory;
 use std::collections::BTreeSet;
 use tigon2_chip::bits::{DmaState, MacRxState};
@@ -147,7 +147,7 @@ fn a_stall_within_a_transaction_is_overtaken_where_it_comes() {
     let mut places = BTreeSet::new();
     for seed in 0..40 {
         let parameters = Parameters {
-            stalls: Stalls {
+            stalls: BusStalls {
                 every: 1,
                 least: 2000,
                 most: 3000,

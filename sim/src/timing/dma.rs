@@ -9,7 +9,7 @@
 //!
 //! One transaction at a time uses the bus, with at most [`Parameters::burst`] bytes; the channels
 //! alternate when both request it, and so do card and host, if the host's accesses take any time
-//! ([`Parameters::pio_wr`]). A transaction may [stall](Stalls) between two beats. On a bus with other cards (`share`) a card takes the bus only while it
+//! ([`Parameters::pio_wr`]). A transaction may [stall](super::parameters::BusStalls) between two beats. On a bus with other cards (`share`) a card takes the bus only while it
 //! has been given the grant.
 
 mod bus;
@@ -22,7 +22,6 @@ pub use bus::{BusUse, HostAccess};
 pub(super) use data::Live;
 pub(crate) use share::BusRequest;
 pub use share::Latency;
-pub use stall::Stalls;
 
 use super::fine::{FRACTION, Fine};
 use super::parameters::Parameters;

@@ -1,6 +1,6 @@
 //! Tests that a flow leaves the same state as simulating each cycle.
 
-use super::parameters::Parameters;
+use super::parameters::{BusStalls, Parameters};
 use super::port::Client;
 use super::{Fine, Timed, dma};
 use crate::memory::SramBytes;
@@ -27,7 +27,7 @@ fn under_way(random: &mut SplitMix64) -> Timed {
         pci_rd: below(random, 40).into(),
         pci_wr: below(random, 40).into(),
         burst: 64 << below(random, 4),
-        stalls: dma::Stalls {
+        stalls: BusStalls {
             every: below(random, 4),
             least: 1,
             most: 100,

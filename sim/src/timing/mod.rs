@@ -47,5 +47,5 @@ pub mod variation;
 pub use dma::HostAccess;
 pub use fine::Fine;
 pub(crate) use flow::Flowed;
-pub use parameters::{Parameters, ProfileError};
+pub use parameters::{BusStalls, Parameters, ProfileError};
 pub use timed::Timed;

@@ -14,7 +14,6 @@
 //! reg_ld = 10
 //! ```
 
-use super::dma::Stalls;
 use crate::cpu::Costs;
 use serde::Deserialize;
 use thiserror::Error;
@@ -71,6 +70,18 @@ pub enum Arbitration {
     CpuFirst,
 }
 
+/// How often transactions stall, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusStalls {
+    /// One transaction in so many has a stall, at random; 0 for none.
+    pub every: u32,
+    /// Its length in core cycles, at least and at most.
+    pub least: u64,
+    /// The same at most.
+    pub most: u64,
+}
+
 /// The figures of a profile. Times are core cycles unless they say something else.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,7 +129,7 @@ pub struct Parameters {
     pub jit: f64,
     /// How often a transaction stalls between two beats, which no board does by itself.
     #[serde(default)]
-    pub stalls: Stalls,
+    pub stalls: BusStalls,
     /// Longest PCI transaction, in bytes.
     pub burst: u32,
     /// Beats of 8 bytes in the FIFO of a DMA channel.
@@ -330,7 +341,7 @@ mod tests {
     fn a_profile_may_have_a_bus_that_stalls() {
         let stalls = "stalls = { every = 180, least = 5, most = 50000 }";
         let text = format!("{DEFAULT_TOML}\n[timing.stalls]\nbase = \"default\"\n{stalls}\n");
-        let stalls = Stalls {
+        let stalls = BusStalls {
             every: 180,
             least: 5,
             most: 50_000,
@@ -341,7 +352,7 @@ mod tests {
         };
         let read = Parameters::from_toml(&text, "stalls").expect("a profile");
         assert_eq!(read, expected);
-        assert_eq!(Parameters::default().stalls, Stalls::default());
+        assert_eq!(Parameters::default().stalls, BusStalls::default());
     }
 
     #[test]

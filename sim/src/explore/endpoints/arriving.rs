@@ -3,7 +3,7 @@
 
 use super::endpoints;
 use super::host::{COUNT, Host, LENGTHS};
-use super::mishaps::Damage;
+use super::mishaps::{Damage, Odd};
 use super::side::{BUFFER, CONNECTED, Gone, PEER_PORT, PLACE, PLACES, PORT, Side, is_gone};
 use super::wire::{self, Way, datagram};
 use crate::explore::disturbance::{below, choose};
@@ -25,22 +25,6 @@ const LOOKS: u32 = 10_000;
 const PENDING: usize = 8;
 /// Flows of damaged frames: nobody waits for their datagrams.
 const NOBODY: u8 = 4;
-
-/// What came that is nobody's, and what became of it.
-#[derive(Debug, Default)]
-pub(super) struct Odd {
-    /// Frames of all kinds that are damaged.
-    frames: u32,
-    /// Frames with a wrong UDP checksum, and with a length that is wrong.
-    wrong_sums: u32,
-    short: u32,
-    /// Datagrams in fragments: their identifications. One fragment of each comes twice.
-    parted: u16,
-    /// Whole datagrams whose buffer could not be written, with those that have a wrong checksum.
-    unwritten: u32,
-    /// Datagrams in fragments of which that is so.
-    incomplete: u32,
-}
 
 impl Host<'_> {
     fn way(&self, number: u8, peer: u8) -> Way {

@@ -1,8 +1,7 @@
 //! The driver and the process of a story, with what is due of each endpoint.
 
-use super::arriving::Odd;
 use super::followed::Followed;
-use super::mishaps::Mishaps;
+use super::mishaps::{Mishaps, Odd};
 use super::side::{BUFFER, Gone, Outgoing, PEER_PORT, PLACE, PLACES, Side};
 use super::wire::{self, datagram};
 use super::{EndpointStory, endpoints};
@@ -53,6 +52,12 @@ pub(super) struct Host<'a> {
 }
 
 impl Host<'_> {
+    /// Opens endpoint `number`.
+    pub(super) fn open(&mut self, number: u8) -> Result<Side, ExploreError> {
+        let card = (&mut self.nic, &mut self.eudp);
+        Side::open(number, card, (self.story, &self.mishaps), &self.machine)
+    }
+
     /// Lets all datagrams pass.
     pub(super) fn carry(&mut self) -> Result<(), ExploreError> {
         let mut moved = (0, self.schedule.now());

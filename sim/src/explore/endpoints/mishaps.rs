@@ -9,6 +9,22 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use tigon2_chip::mac::RxError;
 
+/// What came that is nobody's, and what became of it.
+#[derive(Debug, Default)]
+pub(super) struct Odd {
+    /// Frames of all kinds that are damaged.
+    pub(super) frames: u32,
+    /// Frames with a wrong UDP checksum, and with a length that is wrong.
+    pub(super) wrong_sums: u32,
+    pub(super) short: u32,
+    /// Datagrams in fragments: their identifications. One fragment of each comes twice.
+    pub(super) parted: u16,
+    /// Whole datagrams whose buffer could not be written, with those that have a wrong checksum.
+    pub(super) unwritten: u32,
+    /// Datagrams in fragments of which that is so.
+    pub(super) incomplete: u32,
+}
+
 /// How often each of them happens: to one in so many, 0 for never.
 #[derive(Clone, Debug)]
 pub(super) struct Mishaps {

@@ -1,14 +1,14 @@
 //! An endpoint of a story, and what is due of it.
 
-use super::host::Host;
+use super::mishaps::Mishaps;
 use super::wire::{Assembled, peer_address};
 use super::{EndpointStory, endpoints};
 use crate::explore::ExploreError;
-use crate::transport::SharedMachine;
+use crate::transport::{SharedMachine, SimTransport};
 use crate::workload::datagram::PEER as STATION;
-use eudp::{AddressHandle, Card as _, Destination, Endpoint, EndpointConfig, Region, Status};
-use host_driver::DmaMemory;
+use eudp::{AddressHandle, Card as _, Destination, Endpoint, EndpointConfig, Eudp, Region, Status};
 use host_driver::nic::EndpointCard;
+use host_driver::{DmaMemory, Nic};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use tigon2_chip::mac::RxError;
@@ -153,18 +153,24 @@ pub(super) const fn is_gone(buffer: u32) -> bool {
     buffer >= BUFFERS
 }
 
-impl Host<'_> {
-    pub(super) fn open(&mut self, number: u8) -> Result<Side, ExploreError> {
-        let station = self.nic.station();
-        let lent = &mut EndpointCard(&mut self.nic);
+impl Side {
+    /// Opens endpoint `number` of a story on its card.
+    pub(super) fn open(
+        number: u8,
+        (nic, eudp): (&mut Nic<SimTransport>, &mut Eudp),
+        (story, mishaps): (&EndpointStory, &Mishaps),
+        machine: &SharedMachine,
+    ) -> Result<Side, ExploreError> {
+        let station = nic.station();
+        let lent = &mut EndpointCard(nic);
         let EndpointStory {
             mtu,
             checksum,
             descriptors,
             pushed,
             ..
-        } = *self.story;
-        let connected = self.mishaps.have_parted();
+        } = *story;
+        let connected = mishaps.have_parted();
         let config = EndpointConfig {
             station,
             address: Ipv4Addr::new(10, 0, 0, 1),
@@ -176,13 +182,13 @@ impl Host<'_> {
             pushed,
             connected: connected.then(|| peer_address(CONNECTED + number)),
         };
-        let mut endpoint = self.eudp.open(lent, config).map_err(endpoints)?;
+        let mut endpoint = eudp.open(lent, config).map_err(endpoints)?;
         let memory = lent.allocate(MEMORY)?;
-        let region = self.eudp.register(lent, &mut endpoint, &memory);
+        let region = eudp.register(lent, &mut endpoint, &memory);
         let region = region.map_err(endpoints)?;
-        let gone = if self.mishaps.have_gone_memory() {
+        let gone = if mishaps.have_gone_memory() {
             let memory = lent.allocate(GONE)?;
-            let region = self.eudp.register(lent, &mut endpoint, &memory);
+            let region = eudp.register(lent, &mut endpoint, &memory);
             let mut gone = Gone {
                 memory,
                 region: region.map_err(endpoints)?,
@@ -190,7 +196,7 @@ impl Host<'_> {
                 places: (0..GONE_PLACES).collect(),
                 buffers: (BUFFERS..BUFFERS + GONE_BUFFERS).collect(),
             };
-            gone.turn(&self.machine);
+            gone.turn(machine);
             Some(gone)
         } else {
             None
@@ -201,7 +207,7 @@ impl Host<'_> {
             lifetime: 64,
             dont_fragment: false,
         };
-        let peer = self.eudp.address(lent, &mut endpoint, &to);
+        let peer = eudp.address(lent, &mut endpoint, &to);
         Ok(Side {
             number,
             endpoint,

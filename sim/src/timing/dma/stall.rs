@@ -1,4 +1,4 @@
-//! Stalls of the bus within a transaction: a target that disconnects, a bridge that is full.
+//! BusStalls of the bus within a transaction: a target that disconnects, a bridge that is full.
 //!
 //! ```text
 //!   latency   beats
@@ -10,21 +10,9 @@
 //! random numbers of their own: with them and without, latencies are the same.
 
 use crate::timing::fine::Fine;
+use crate::timing::parameters::BusStalls;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use serde::Deserialize;
-
-/// How often transactions stall, and for how long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stalls {
-    /// One transaction in so many has a stall, at random; 0 for none.
-    pub every: u32,
-    /// Its length in core cycles, at least and at most.
-    pub least: u64,
-    /// The same at most.
-    pub most: u64,
-}
 
 /// The stall of a transaction that has not come to it yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +25,14 @@ pub(in crate::timing) struct Stall {
 /// Who says which transactions stall.
 #[derive(Clone, Debug)]
 pub(super) struct Stalling {
-    stalls: Stalls,
+    stalls: BusStalls,
     random: SplitMix64,
     count: u64,
     cycles: u64,
 }
 
 impl Stalling {
-    pub(super) fn new(stalls: Stalls, seed: u64) -> Stalling {
+    pub(super) fn new(stalls: BusStalls, seed: u64) -> Stalling {
         Stalling {
             stalls,
             // Others have the seed itself.
@@ -64,7 +52,7 @@ impl Stalling {
     }
 
     fn draw(&mut self, beats: u32) -> Stall {
-        let Stalls { every, least, most } = self.stalls;
+        let BusStalls { every, least, most } = self.stalls;
         if !self.random.next_u32().is_multiple_of(every) || beats == 0 {
             return Stall::default();
         }
@@ -86,7 +74,8 @@ impl Stalling {
 #[cfg(test)]
 mod tests {
     use crate::memory::SramBytes;
-    use crate::timing::dma::{Phase, Stalls};
+    use crate::timing::BusStalls;
+    use crate::timing::dma::Phase;
     use crate::timing::{Parameters, Timed};
     use tigon2_chip::bits::DmaState;
     use tigon2_model::dma::Transfer;
@@ -102,7 +91,7 @@ mod tests {
 
     /// Moves one transaction of 64 beats: in which cycle it has ended, how many bytes of a read had
     /// come in each cycle, and in front of which beat the stall came.
-    fn moved(direction: Direction, stalls: Stalls, seed: u64) -> (u64, Vec<u32>, Option<u32>) {
+    fn moved(direction: Direction, stalls: BusStalls, seed: u64) -> (u64, Vec<u32>, Option<u32>) {
         let parameters = Parameters {
             stalls,
             ..Parameters::default()
@@ -150,14 +139,14 @@ mod tests {
     /// a read has brought before is there meanwhile, and nothing else.
     #[test]
     fn a_transaction_takes_its_stall_longer() {
-        let stalls = Stalls {
+        let stalls = BusStalls {
             every: 1,
             least: 700,
             most: 700,
         };
         let mut places = [false; 64];
         for (seed, direction) in (0..400).flat_map(|seed| Direction::ALL.map(|way| (seed, way))) {
-            let (usual, ..) = moved(direction, Stalls::default(), seed);
+            let (usual, ..) = moved(direction, BusStalls::default(), seed);
             let (end, arrived, place) = moved(direction, stalls, seed);
             assert_eq!(end, usual + 700, "{direction:?}, seed {seed}");
             let place = place.expect("each has one");
@@ -172,7 +161,7 @@ mod tests {
 
     #[test]
     fn stalls_are_as_frequent_and_as_long_as_asked() {
-        let stalls = Stalls {
+        let stalls = BusStalls {
             every: 10,
             least: 5,
             most: 50_000,

@@ -28,13 +28,12 @@ use std::time::Instant;
 use tigon2_chip::mac::RxError;
 use tigon2_model::Board;
 use tigon2_model::faults::{Damage, Fault};
-use tigon2_sim::timing::Parameters;
-use tigon2_sim::timing::dma::Stalls;
+use tigon2_sim::timing::{BusStalls, Parameters};
 
 /// What a bus transaction waits for beside the usual, in clocks: 0 to twice of it.
 const STALLS: [u64; 3] = [0, 300, 2000];
-/// Stalls of another bus, within transactions.
-const WITHIN: Stalls = Stalls {
+/// BusStalls of another bus, within transactions.
+const WITHIN: BusStalls = BusStalls {
     every: 40,
     least: 5,
     most: 50_000,

@@ -19,20 +19,19 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use tigon2_chip::mac::MacStatistic;
-use tigon2_sim::timing::Parameters;
-use tigon2_sim::timing::dma::Stalls;
+use tigon2_sim::timing::{BusStalls, Parameters};
 
 /// Bytes of a datagram, and of the packets of its wire.
 const BYTES: usize = 8972;
 const MTU: u32 = 9000;
 /// A frame of these bytes is on the bus in 18 transactions: one frame in ten stalls.
-pub const STALLS: Stalls = Stalls {
+pub const STALLS: BusStalls = BusStalls {
     every: 180,
     least: 5,
     most: 50_000,
 };
 /// Buses of [`soak`]: most frames meet a stall that is about as long as they have time for.
-const SOAKED: [Stalls; 5] = [
+const SOAKED: [BusStalls; 5] = [
     within(20, 5, 500),
     within(20, 100, 2000),
     within(10, 1000, 3000),
@@ -40,8 +39,8 @@ const SOAKED: [Stalls; 5] = [
     within(60, 5, 50_000),
 ];
 
-const fn within(every: u32, least: u64, most: u64) -> Stalls {
-    Stalls { every, least, most }
+const fn within(every: u32, least: u64, most: u64) -> BusStalls {
+    BusStalls { every, least, most }
 }
 
 /// Datagrams of a stream.
@@ -87,7 +86,7 @@ impl Posted {
 pub struct Stream {
     /// Mb/s of data.
     pub rate: f64,
-    /// Stalls of the sender's bus for each datagram.
+    /// BusStalls of the sender's bus for each datagram.
     pub stalls: f64,
     /// Frames that left early.
     pub through: u32,
@@ -152,7 +151,7 @@ pub fn soak(image: &[u8], count: u32) -> Result<u32> {
 /// If one is lost, comes twice, late, in another order or with a wrong byte.
 pub fn stream(
     image: &[u8],
-    (cut, stalls): (CutThrough, Stalls),
+    (cut, stalls): (CutThrough, BusStalls),
     posted: Posted,
     count: u32,
 ) -> Result<Stream> {
