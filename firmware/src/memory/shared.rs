@@ -181,7 +181,7 @@ shared! {
     OfA CALL one, "A's cross call to B for a command, with a number that makes it new.";
     OfB ANSWER one, "The cross call that B has finished: the command continues.";
     OfA RECOVERS_A one, "Whether A recovers a DMA channel, or wants to; in images with endpoints or extensions.";
-    OfB RECOVERS_B one, "Whether B does.";
+    OfB RECOVERS_B one, "Whether B does, or wants to.";
 }
 
 shared! {
