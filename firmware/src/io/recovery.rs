@@ -1,10 +1,9 @@
 //! Which CPU recovers a DMA channel: one at a time.
 //!
-//! Both work on the assist's registers then. `spin` excludes the other one, too
-//! (`sides/recovery.rs`), but each of its tries takes the chip's semaphore, which is
-//! also what letting go takes. A CPU that tries without a pause has the semaphore for half of the
-//! time; where the CPUs take turns of a length that fits, the other one never gets it to let go. With
-//! these words, letting go is a store, so nobody tries in vain:
+//! Both work on the assist's registers then. `spin` excludes the other one, too (`sides/recovery.rs`),
+//! but each of its tries takes the chip's semaphore, which is also what letting go takes. A CPU that
+//! tries without a pause has the semaphore for half of the time; where the CPUs take turns of a length
+//! that fits, the other one never gets it to let go. With these words, letting go is a store:
 //!
 //! ```text
 //!   CPU A   wants = 1; while B wants: wants = 0, waits for B, wants = 1

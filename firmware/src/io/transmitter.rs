@@ -1,9 +1,9 @@
 //! `R[200]`, the state of the MAC's transmitter.
 //!
 //! Hardware reference, section 10.4. Both CPUs want to write it in the variant with endpoints: CPU A
-//! for the link, CPU B to cut a frame off. Each reads the register and writes it
-//! back with its own bits changed, so a write of one between these two accesses of the other would be
-//! lost. There CPU B alone writes the register once it runs. CPU A lays down the state that it wants:
+//! for the link, CPU B to cut a frame off. Each reads the register and writes it back with its own bits
+//! changed, so a write of one between these two accesses of the other would be lost. There CPU B alone
+//! writes the register once it runs. CPU A lays down the state that it wants:
 //!
 //! ```text
 //!   CPU A   state = value, asked += 1                 done == asked: it is set

@@ -93,6 +93,7 @@ mod tests {
         assert_eq!(chunks(1472, 8).len(), 2);
         assert!(chunks(8972, 8).len() > 4);
     }
+
     /// Who looks late writes less than has come, so that it is done before the frame has ended.
     #[test]
     fn a_late_look_writes_what_is_done_by_then() {
