@@ -33,6 +33,9 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
         let clear = state & !DmaState::ERRORS;
         return b.io.bus.write(Register::DmaReadState, clear);
     }
+    if EUDP != 0 {
+        eudp::handlers::stop(&b.eudp, &mut b.send, &mut b.io);
+    }
     log_warn!("DMA read error {=u32:#x}, {=u32} bytes left", state, left);
     b.send.counters.read_aborts += 1;
     b.io.begin_recovery();
@@ -78,6 +81,9 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
     direct::reset(&mut b.io.bus, direct::READ);
     go_on(&mut b.io.bus, paused);
     b.io.end_recovery();
+    if EUDP != 0 {
+        eudp::handlers::stopped(&mut b.eudp, &mut b.send, &mut b.io);
+    }
 }
 
 /// BDs could not be fetched: they are fetched again when the host rings next. Later requests are

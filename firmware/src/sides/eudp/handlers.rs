@@ -70,6 +70,23 @@ pub fn is_watching(eudp: &EudpB) -> bool {
     eudp.0.first().is_some_and(Sender::is_watching)
 }
 
+/// DMA read attention: recovery may take longer than the frame that is watched has left, so the wire
+/// stands meanwhile.
+#[inline(never)]
+pub fn stop<B: Dispatch>(eudp: &EudpB, send: &mut SendPath, io: &mut IoB<B>) {
+    if is_watching(eudp) {
+        send.reset(&mut io.bus, true);
+    }
+}
+
+/// The end of it: SEND hears that its frame was cut off, if it has not yet.
+#[inline(never)]
+pub fn stopped<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.sender() {
+        sender.stopped(send, io);
+    }
+}
+
 /// DMA read attention: a transfer of a frame, the one at `descriptor`, has failed.
 #[inline(never)]
 pub fn failed<B: Dispatch>(

@@ -319,6 +319,14 @@ impl Sender {
         self.close(send, io);
     }
 
+    /// The transmitter was stopped under the frame that is watched, if there is one still: what has
+    /// failed was not its own.
+    pub fn stopped<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.work.watch.is_on() {
+            self.tell_deadline(send, io);
+        }
+    }
+
     /// The transfer of a frame at `descriptor` has failed.
     #[inline(never)]
     pub fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
