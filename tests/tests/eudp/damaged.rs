@@ -2,7 +2,7 @@
 
 use crate::arriving::{pass_until, send, there};
 use crate::card::{Card, PORT, built, bytes};
-use eudp::{Checksum, CutThrough, Endpoint, EndpointConfig, Refusals};
+use eudp::{Checksum, CutThrough, Endpoint, Refusals};
 use host_driver::nic::EndpointCard;
 use tigon_bench::eudp::damage;
 use tigon2_model::faults::Fault;
@@ -61,13 +61,8 @@ fn a_frame_with_a_changed_byte_completes_nothing() {
 fn a_changed_port_completes_nothing_of_another_endpoint() {
     let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
     let port = PORT ^ 0xFF;
-    let config = EndpointConfig {
-        port,
-        ..*card.endpoint.config()
-    };
+    let mut other = card.other(port);
     let lent = &mut EndpointCard(&mut card.stage.nic);
-    let other = card.eudp.open(lent, config);
-    let mut other = other.expect("a second endpoint");
     let region = card.eudp.register(lent, &mut other, &card.memory);
     let piece = region.expect("a region").segment(32768, 16384);
     other.post(lent, &[piece], 77).expect("it is posted");

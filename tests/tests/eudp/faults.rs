@@ -392,13 +392,7 @@ fn an_endpoint_opens_beside_one_that_sends() {
     for number in 0..8 {
         card.send(number as usize * 9000, &bytes(number, 8972), number);
     }
-    let config = EndpointConfig {
-        port: PORT + 1,
-        ..*card.endpoint.config()
-    };
-    let mut lent = EndpointCard(&mut card.stage.nic);
-    let opened = card.eudp.open(&mut lent, config);
-    opened.unwrap_or_else(|error| panic!("{error}"));
+    card.other(PORT + 1);
     for number in 0..8 {
         assert!(data(&card.wire().bytes) == bytes(number, 8972), "{number}");
     }

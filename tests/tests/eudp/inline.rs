@@ -1,6 +1,6 @@
 //! Datagrams whose data is in their descriptor: CPU B sends a few of them in one go.
 
-use crate::card::{Card, Overseen, PEER_AT, PEER_PORT, bytes, data};
+use crate::card::{Card, Overseen, PEER_AT, PEER_PORT, PORT, bytes, data};
 use crate::faults::{by_others, word};
 use crate::fragments::random;
 use crate::streams::{COUNT, LEAST};
@@ -62,7 +62,7 @@ fn they_leave_in_their_order_among_others() {
 #[test]
 fn a_refused_one_has_its_place_among_them() {
     let mut card = Card::timed(CutThrough::OfBus, Checksum::Full, 1500);
-    let mut other = card.other();
+    let mut other = card.other(PORT + 1);
     let mut lent = EndpointCard(&mut card.stage.nic);
     let foreign = card.eudp.address(&mut lent, &mut other, &PEER_AT);
     let foreign = (foreign.expect("room"), PEER_PORT);

@@ -2,7 +2,7 @@
 
 use crate::card::{Card, PORT, bytes};
 use crate::fragments::random;
-use eudp::{Checksum, Completion, CutThrough, EndpointConfig, Received, Status};
+use eudp::{Checksum, Completion, CutThrough, Received, Status};
 use host_driver::nic::EndpointCard;
 
 use integration_tests::{Engine, Sim};
@@ -97,12 +97,8 @@ fn lend(card: &mut Card, cookies: std::ops::Range<u32>) {
 #[test]
 fn what_is_right_is_completed_in_its_order() {
     let mut card = card();
-    let config = EndpointConfig {
-        port: PORT + 1,
-        ..*card.endpoint.config()
-    };
+    let mut other = card.other(PORT + 1);
     let mut lent = EndpointCard(&mut card.stage.nic);
-    let mut other = card.eudp.open(&mut lent, config).expect("an endpoint");
     let memory = eudp::Card::allocate(&mut lent, (COUNT * BUFFER) as usize).expect("memory");
     let region = card.eudp.register(&mut lent, &mut other, &memory);
     let region = region.expect("a region");

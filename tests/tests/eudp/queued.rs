@@ -1,7 +1,7 @@
 //! Several datagrams in the write channel's queue, of which some are refused.
 
 use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, Completion, CutThrough, EndpointConfig, Received, Refusals, Status};
+use eudp::{Checksum, Completion, CutThrough, Received, Refusals, Status};
 use host_driver::nic::EndpointCard;
 use integration_tests::Engine;
 use std::collections::BTreeSet;
@@ -249,12 +249,8 @@ fn the_last_buffers_wait_for_datagrams_that_are_right() {
 #[test]
 fn endpoints_have_their_own_buffers() {
     let mut card = card();
-    let config = EndpointConfig {
-        port: PORT + 1,
-        ..*card.endpoint.config()
-    };
+    let mut other = card.other(PORT + 1);
     let mut lent = EndpointCard(&mut card.stage.nic);
-    let mut other = card.eudp.open(&mut lent, config).expect("an endpoint");
     let memory = eudp::Card::allocate(&mut lent, 1 << 16).expect("memory");
     let region = card.eudp.register(&mut lent, &mut other, &memory);
     let region = region.expect("a region");

@@ -228,12 +228,8 @@ fn a_datagram_is_completed_at_once_if_few_wait() {
 fn a_datagram_is_completed_at_once_beside_a_stream() {
     for before in 0..4 {
         let mut card = Card::timed(CutThrough::Off, Checksum::None, 9000);
-        let config = EndpointConfig {
-            port: PORT + 1,
-            ..*card.endpoint.config()
-        };
+        let mut other = card.other(PORT + 1);
         let mut lent = EndpointCard(&mut card.stage.nic);
-        let mut other = card.eudp.open(&mut lent, config).expect("an endpoint");
         let peer = card.eudp.address(&mut lent, &mut other, &PEER_AT);
         let to = (peer.expect("room"), PEER_PORT);
         let region = card.eudp.register(&mut lent, &mut other, &card.memory);
@@ -299,13 +295,7 @@ fn an_endpoint_closes_while_its_datagrams_are_completed() {
         };
         let sim = Sim::timed_by(parameters, 1);
         let mut card = Card::on(sim, CutThrough::OfBus, Checksum::None, 1500);
-        let config = EndpointConfig {
-            port: 1,
-            ..*card.endpoint.config()
-        };
-        let mut lent = EndpointCard(&mut card.stage.nic);
-        let opened = card.eudp.open(&mut lent, config);
-        let other = opened.expect("another endpoint");
+        let other = card.other(1);
         for number in 0..3 {
             card.post(number * 2048, 2048, number);
         }

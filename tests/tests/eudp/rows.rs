@@ -1,23 +1,13 @@
 //! The rows of address handles and regions, of which CPU B keeps the last ones in its pad.
 
 use crate::card::{Card, Overseen, PORT, bytes, data};
-use eudp::{Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig, Status};
+use eudp::{Checksum, Completion, CutThrough, Destination, Endpoint, Status};
 use host_driver::DmaMemory;
 use host_driver::nic::EndpointCard;
 use host_interface::eudp::HandleWord;
 use integration_tests::Engine;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-
-/// Another endpoint, on the next port but `number`.
-fn open(card: &mut Card, number: u16) -> Endpoint<DmaMemory> {
-    let config = EndpointConfig {
-        port: PORT + number,
-        ..*card.endpoint.config()
-    };
-    let mut lent = EndpointCard(&mut card.stage.nic);
-    card.eudp.open(&mut lent, config).expect("an endpoint")
-}
 
 fn close(card: &mut Card, endpoint: Endpoint<DmaMemory>) {
     let mut lent = EndpointCard(&mut card.stage.nic);
@@ -37,11 +27,11 @@ fn an_endpoint_does_not_inherit_rows() {
     assert!(data(&card.wire().bytes) == bytes(1, 1000));
     assert_eq!(card.completion(), sent(1, Status::Done));
 
-    let other = open(&mut card, 1);
+    let other = card.other(PORT + 1);
     let first = std::mem::replace(&mut card.endpoint, other);
     let number = first.number();
     close(&mut card, first);
-    let mut again = open(&mut card, 2);
+    let mut again = card.other(PORT + 2);
     assert_eq!(again.number(), number);
     let to = Destination {
         station: [2, 0, 0, 0, 0, 7],
@@ -71,7 +61,7 @@ fn an_endpoint_does_not_inherit_rows() {
 fn another_endpoint_closes_between_two_fragments() {
     // All data is summed in front of the first frame. Behind it SDMA rests, so what waits is closed.
     let mut card = Card::timed(CutThrough::Off, Checksum::Leading, 1500);
-    let other = open(&mut card, 1);
+    let other = card.other(PORT + 1);
     card.send(0, &bytes(1, 60_000), 1);
     card.stage.engine.pass(Duration::from_micros(50));
     close(&mut card, other);

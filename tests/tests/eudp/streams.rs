@@ -39,10 +39,10 @@ impl Card {
         }
     }
 
-    /// Another endpoint.
-    pub fn other(&mut self) -> Endpoint<DmaMemory> {
+    /// Another endpoint on a port.
+    pub fn other(&mut self, port: u16) -> Endpoint<DmaMemory> {
         let config = EndpointConfig {
-            port: PORT + 1,
+            port,
             ..*self.endpoint.config()
         };
         let mut lent = EndpointCard(&mut self.stage.nic);
@@ -120,7 +120,7 @@ fn an_endpoint_opens_beside_a_stream() {
     for length in LENGTHS {
         let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
         card.post_all(length);
-        card.other();
+        card.other(PORT + 1);
         let mut before = 0;
         while card.stage.engine.receive_now().is_some() {
             before += 1;

@@ -106,48 +106,6 @@ pub(super) struct Side {
     pub(super) left: u32,
 }
 
-impl Side {
-    /// The descriptor of a place is completed: whether that may be said of its datagram.
-    pub(super) fn complete(&mut self, place: u32, status: Status) -> bool {
-        let there = self.unreadable.remove(&place);
-        let may_fail = there.is_some();
-        if let Some(gone) = &mut self.gone {
-            gone.places.extend(there);
-        }
-        let is_done = status == Status::Done;
-        let mut due = self.on_wire.iter_mut();
-        if let Some(due) = due.find(|due| due.place == Some(place)) {
-            due.place = None;
-            due.is_gone = !is_done;
-        }
-        let was_skipped = self.skipped.remove(&place);
-        is_done && !was_skipped || status == Status::Unreadable && may_fail
-    }
-
-    /// Those in front of a datagram that has left need not leave any more, if their memory was gone.
-    pub(super) fn skip_to(&mut self, data: &[u8]) {
-        while let Some(due) = self.on_wire.front()
-            && due.is_gone
-            && due.data != data
-        {
-            self.skipped.extend(due.place);
-            self.on_wire.pop_front();
-        }
-    }
-
-    /// Datagrams that are on their way in.
-    pub(super) fn missing(&self) -> usize {
-        self.into.len() + usize::from(self.parted.is_some())
-    }
-
-    /// Whether something is still due.
-    pub(super) fn is_busy(&self, count: u32) -> bool {
-        self.sent < count
-            || self.on_wire.iter().any(|due| !due.is_gone)
-            || self.came + self.lost < count
-    }
-}
-
 /// Whether a buffer's memory comes and goes.
 pub(super) const fn is_gone(buffer: u32) -> bool {
     buffer >= BUFFERS
@@ -231,5 +189,45 @@ impl Side {
             lost: 0,
             left: 0,
         })
+    }
+
+    /// The descriptor of a place is completed: whether that may be said of its datagram.
+    pub(super) fn complete(&mut self, place: u32, status: Status) -> bool {
+        let there = self.unreadable.remove(&place);
+        let may_fail = there.is_some();
+        if let Some(gone) = &mut self.gone {
+            gone.places.extend(there);
+        }
+        let is_done = status == Status::Done;
+        let mut due = self.on_wire.iter_mut();
+        if let Some(due) = due.find(|due| due.place == Some(place)) {
+            due.place = None;
+            due.is_gone = !is_done;
+        }
+        let was_skipped = self.skipped.remove(&place);
+        is_done && !was_skipped || status == Status::Unreadable && may_fail
+    }
+
+    /// Those in front of a datagram that has left need not leave any more, if their memory was gone.
+    pub(super) fn skip_to(&mut self, data: &[u8]) {
+        while let Some(due) = self.on_wire.front()
+            && due.is_gone
+            && due.data != data
+        {
+            self.skipped.extend(due.place);
+            self.on_wire.pop_front();
+        }
+    }
+
+    /// Datagrams that are on their way in.
+    pub(super) fn missing(&self) -> usize {
+        self.into.len() + usize::from(self.parted.is_some())
+    }
+
+    /// Whether something is still due.
+    pub(super) fn is_busy(&self, count: u32) -> bool {
+        self.sent < count
+            || self.on_wire.iter().any(|due| !due.is_gone)
+            || self.came + self.lost < count
     }
 }
