@@ -1,9 +1,10 @@
 //! Which CPU recovers a DMA channel: one at a time.
 //!
-//! Both work on the assist's registers then. `spin` excludes the other one, too (`sides/recovery.rs`),
-//! but each of its tries takes the chip's semaphore, which is also what letting go takes. A CPU that
-//! tries without a pause has the semaphore for half of the time; where the CPUs take turns of a length
-//! that fits, the other one never gets it to let go. With these words, letting go is a store:
+//! Both work on the assist's registers then. A lock of `spin` would exclude the other one, too, and
+//! does in the plain images (`sides/recovery.rs`), but each of its tries takes the chip's semaphore,
+//! which is also what letting go takes. A CPU that tries without a pause has the semaphore for half of
+//! the time; where the CPUs take turns of a length that fits, the other one never gets it to let go.
+//! With these words, letting go is a store:
 //!
 //! ```text
 //!   CPU A   wants = 1; while B wants: wants = 0, waits for B, wants = 1
@@ -18,8 +19,8 @@ use crate::memory::layout::{EUDP, SPINE};
 use crate::memory::shared::{RECOVERS_A, RECOVERS_B};
 use tigon2_hal::events::Dispatch;
 
-/// The plain images have `spin` alone: they stay as they are.
-const WORDS: bool = EUDP != 0 || SPINE != 0;
+/// Whether these words are used: the plain images have `spin`, and stay as they are.
+pub const WORDS: bool = EUDP != 0 || SPINE != 0;
 
 impl<B: Dispatch> IoA<B> {
     /// Waits until CPU B does not recover, which waits from now on.

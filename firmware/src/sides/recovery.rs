@@ -10,6 +10,7 @@ use super::{SideA, SideB, eudp, spine};
 use crate::io::buffer_ring::RingId;
 use crate::io::direct;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
+use crate::io::recovery::WORDS;
 use crate::memory::layout::{EUDP, QUEUES, SPINE, STAGING, STATISTICS, TABLES_END};
 use crate::memory::statistics::count;
 use crate::path::buffer_fetch::{self, queues};
@@ -204,20 +205,20 @@ fn is_benign(state: u32, left: u32) -> bool {
     state & DmaState::ERRORS == DmaState::BOUNDARY_4GB && left == 0
 }
 
-/// The assist, which works on the rings of both CPUs: one of them at a time recovers. With endpoints or
-/// extensions nobody waits for it here, but [before](crate::io::recovery).
+/// The assist, which works on the rings of both CPUs: one of them at a time recovers. Nobody takes it
+/// with endpoints or extensions, which have [words](crate::io::recovery) for that.
 static ASSIST: Mutex<()> = Mutex::new(());
 
 /// Has the assist load no descriptor. Its register and what else recovery touches are not one
-/// CPU's alone: they are while it has the guard.
-fn pause<B: Dispatch>(bus: &mut B) -> MutexGuard<'static, ()> {
-    let guard = ASSIST.lock();
+/// CPU's alone: they are while it recovers, or has the guard.
+fn pause<B: Dispatch>(bus: &mut B) -> Option<MutexGuard<'static, ()>> {
+    let guard = if WORDS { None } else { Some(ASSIST.lock()) };
     let bit = AssistState::new().with_pause(true).into_bits();
     bus.modify(Register::AssistState, bit, bit);
     guard
 }
 
-fn go_on<B: Dispatch>(bus: &mut B, _paused: MutexGuard<'static, ()>) {
+fn go_on<B: Dispatch>(bus: &mut B, _paused: Option<MutexGuard<'static, ()>>) {
     let bit = AssistState::new().with_pause(true).into_bits();
     bus.modify(Register::AssistState, bit, 0);
 }

@@ -16,14 +16,12 @@
 
 use super::answers::Answers;
 use super::completion::Reporter;
-use super::datagram::REACH;
-use super::fragment_header::{Header, MORE, OFFSET};
+use super::fragment_header::Header;
 use super::part::Part;
 use super::receiver::{Receiver, fault};
 use super::recorded::Recorder;
 use crate::io::IoA;
 use frame_pipeline::rdma;
-use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -37,20 +35,13 @@ impl Receiver {
         start: u32,
         longest: u32,
     ) -> bool {
-        if start > PACKET_MEMORY_END - REACH {
-            return false;
-        }
         let bus = &mut io.bus;
-        let flags = bus.load(start + 20);
-        if flags & (MORE | OFFSET) << 16 == 0 || flags & 0xFF != 17 {
-            return false;
-        }
         let frame = ReceivedFrame {
             start,
             length: longest,
             errors: 0,
         };
-        let Some(header) = Header::of(bus, &frame, flags, |address| address) else {
+        let Some(header) = Header::in_one_piece(bus, &frame) else {
             return false;
         };
         let Some(next) = self.predicted.next(bus, &header, start) else {

@@ -1,11 +1,13 @@
 //! What the headers of a fragment say.
 
 use super::assembly::{Key, PAYLOAD_MAX};
+use super::datagram::REACH;
 use super::headers::{ETHERNET, HEADERS, IP, UDP};
 use super::sums::{folded, halves};
 use crate::io::IoA;
 use crate::path::receive::frame::CRC;
 use crate::path::receive::guarded;
+use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -47,6 +49,20 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Reads that of a frame without a tag, for this card's own address; `None` if it is no fragment
+    /// of a UDP datagram, does not lie in one piece, or is wrong in itself.
+    #[inline(always)]
+    pub(super) fn in_one_piece<B: Bus>(bus: &mut B, frame: &ReceivedFrame) -> Option<Header> {
+        if frame.start > PACKET_MEMORY_END - REACH {
+            return None;
+        }
+        let flags = bus.load(frame.start + 20);
+        if flags & (MORE | OFFSET) << 16 == 0 || flags & 0xFF != 17 {
+            return None;
+        }
+        Header::of(bus, frame, flags, |address| address)
+    }
+
     /// Reads that of a frame for this card's own address; `flags` is the word of it that says that it
     /// is a fragment. `None` if it is wrong in itself.
     #[inline(always)]

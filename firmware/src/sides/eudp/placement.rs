@@ -13,12 +13,12 @@
 use super::answers::{Answers, Good};
 use super::assembly::{Assembly, State};
 use super::completion::Reporter;
-use super::datagram::{Datagram, REACH};
+use super::datagram::Datagram;
 use super::delivery::FREES;
 use super::expiry::give_up;
 use super::fast_path;
 use super::flight::Flight;
-use super::fragment_header::{Header, MORE, OFFSET};
+use super::fragment_header::Header;
 use super::headers::UDP;
 use super::part::Part;
 use super::receiver::{Receiver, fault};
@@ -29,7 +29,6 @@ use crate::io::states::Sum;
 use crate::path::receive::frame::wrapped;
 use frame_pipeline::{Step, rdma, recv};
 use host_interface::eudp::Refusal;
-use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
@@ -86,21 +85,13 @@ impl Receiver {
         io: &mut IoA<B>,
         frame: &ReceivedFrame,
     ) -> bool {
-        let start = frame.start;
-        if start > PACKET_MEMORY_END - REACH {
-            return false;
-        }
-        let flags = io.bus.load(start + 20);
-        if flags & (MORE | OFFSET) << 16 == 0 || flags & 0xFF != 17 {
-            return false;
-        }
-        let Some(header) = Header::of(&mut io.bus, frame, flags, |address| address) else {
+        let Some(header) = Header::in_one_piece(&mut io.bus, frame) else {
             return false;
         };
         let taken = if header.from == 0 {
-            self.take_first(reporter, io, header, start)
+            self.take_first(reporter, io, header, frame.start)
         } else {
-            self.predicted.take(&mut io.bus, &header, start)
+            self.predicted.take(&mut io.bus, &header, frame.start)
         };
         let Some(taken) = taken else {
             return false;
