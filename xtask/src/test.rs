@@ -1,23 +1,19 @@
 //! `cargo xtask test`: runs format check, lints and every test, and a core of the stories with the
-//! other variant of the firmware; with `--guest` the stories in which a Linux guest is the judge.
+//! other variant of the firmware; with `--guest` the stories in which a Linux guest is the judge, and a
+//! core of them with each variant made from another one.
 //! A failure does not stop the rest; the end lists all failures.
 
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Result, bail, ensure};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use testbed::firmware::choice::{self, Variant};
-use testbed::firmware::{self, FirmwareOptions};
 use testbed::guest::GuestTools;
 use testbed::net::namespace;
 use testbed::programs::{self, Program};
 use testbed::qemu_build::Target;
 use testbed::tools::{Tools, beside_qemu, build_client, build_tigonctl};
 use testbed::{interrupt, paths, process, setup};
-
-/// For the list of packages.
-const METADATA_LIMIT: Duration = Duration::from_secs(120);
 
 /// The tests to run.
 #[derive(Debug, clap::Args)]
@@ -46,7 +42,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     if let Some(package) = &arguments.package {
-        judge_package(package)?;
+        programs::judge_package(package)?;
     }
     setup::ensure(setup::EVERYTHING)?;
     // The card's and the PC's at once: one build of QEMU's source.
@@ -110,23 +106,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     bail!("{} failed", failed.len())
 }
 
-/// Fails where the workspace has no such package: that would come out after minutes.
-fn judge_package(name: &str) -> Result<()> {
-    let mut list = process::cargo();
-    list.args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(paths::root());
-    let said = process::output(&mut list, METADATA_LIMIT)?;
-    let said: Value = serde_json::from_str(&said).context("cargo metadata")?;
-    let packages = said["packages"].as_array().into_iter().flatten();
-    let names: Vec<&str> = packages.filter_map(|it| it["name"].as_str()).collect();
-    ensure!(
-        names.contains(&name),
-        "there is no package {name}, but {}",
-        names.join(", ")
-    );
-    Ok(())
-}
-
 /// Format and clippy; what of them fails.
 fn lint(built: &Built) -> Result<Vec<String>> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
@@ -169,13 +148,7 @@ fn core_of_the_other(programs: &[Program], built: &Built, seed: u32) -> Result<V
         Variant::Parallel
     };
     let other = Built {
-        tools: Tools {
-            firmware: firmware::build(FirmwareOptions {
-                variant,
-                ..FirmwareOptions::default()
-            })?,
-            ..built.tools.clone()
-        },
+        tools: built.tools.with_variant(variant)?,
         variant,
         pc: built.pc.clone(),
         client: built.client.clone(),
@@ -191,19 +164,56 @@ fn core_of_the_other(programs: &[Program], built: &Built, seed: u32) -> Result<V
     Ok(failed.into_iter().map(named).collect())
 }
 
-/// The stories of the test program `guest`, which tells of its progress itself.
+/// The guest's stories that are told with the variants made from others, too: the driver starts, and
+/// frames of all sizes, checksums and the link are right while nobody has opened a system.
+const GUEST_CORE: [&str; 4] = [
+    "the_driver_finds_a_card_that_it_knows",
+    "ping_of_every_size",
+    "tcp_and_udp_with_checksums_by_the_card",
+    "the_cable_is_pulled_while_traffic_flows",
+];
+
+/// The stories of the test program `guest`, which tells of its progress itself; and a core of them with
+/// each variant made from another one, unless the user has chosen some or a variant.
 fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
     let guest = GuestTools::build()?;
+    let chosen = choice::chosen().0;
     step("guest");
-    // As the other tests are built: for its package alone, crates would have other features.
-    let words = ["test", "--workspace", "--test", "guest", "--quiet", "--"];
-    let mut command = process::cargo();
-    command.args(words).current_dir(paths::root());
-    name_tools_in(&mut command, tools, choice::chosen().0)?;
-    command.args(&arguments.words).envs(guest.environment());
-    process::run(&mut command)?;
-    println!("test: all passed in {} s", start.elapsed().as_secs());
+    let told = tell(&guest, (chosen, tools), &arguments.words);
+    let mut failed: Vec<_> = told.is_err().then(|| chosen.name()).into_iter().collect();
+    interrupt::check()?;
+    if chosen == Variant::default() && arguments.words.is_empty() {
+        let core = GUEST_CORE.map(String::from);
+        let made = Variant::for_chip().filter(|variant| matches!(variant, Variant::Own(_)));
+        for variant in made {
+            step(&format!("guest, {}", variant.name()));
+            let tools = tools.with_variant(variant)?;
+            if tell(&guest, (variant, &tools), &core).is_err() {
+                interrupt::check()?;
+                failed.push(variant.name());
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs();
+    ensure!(
+        failed.is_empty(),
+        "stories failed with {}, in {seconds} s",
+        failed.join(" and ")
+    );
+    println!("test: all passed in {seconds} s");
     Ok(())
+}
+
+/// Runs the test program `guest` with a variant.
+fn tell(guest: &GuestTools, with: (Variant, &Tools), words: &[String]) -> Result<()> {
+    // As the other tests are built: for its package alone, crates would have other features.
+    let test = ["test", "--workspace", "--test", "guest", "--quiet", "--"];
+    let mut command = process::cargo();
+    command.args(test).current_dir(paths::root());
+    let (variant, tools) = with;
+    name_tools_in(&mut command, tools, variant)?;
+    command.args(words).envs(guest.environment());
+    process::run(&mut command)
 }
 
 /// What all other tests are run with.

@@ -4,8 +4,8 @@
 //! not stop the others, and the end lists every failure. A test that passes in one order only is
 //! faulty; this applies to programs and to the tests in each of them.
 
-use crate::process;
-use anyhow::{Context, Result, bail};
+use crate::{paths, process};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Cargo compiles in silence.
 const BUILDS_IN: Duration = Duration::from_secs(3 * 3600);
+/// For the list of packages.
+const METADATA_LIMIT: Duration = Duration::from_secs(120);
 /// A test that says nothing for so long hangs; the longest take a minute on an idle computer.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 /// How many of the programs that took longest are named.
@@ -38,6 +40,26 @@ pub struct Program {
 /// A seed that nobody has chosen, short enough to be typed.
 pub fn any_seed() -> u32 {
     RandomState::new().build_hasher().finish() as u32
+}
+
+/// Fails where the workspace has no such package: that would come out after minutes.
+///
+/// # Errors
+/// If there is none, which names those that there are.
+pub fn judge_package(name: &str) -> Result<()> {
+    let mut list = process::cargo();
+    list.args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(paths::root());
+    let said = process::output(&mut list, METADATA_LIMIT)?;
+    let said: Value = serde_json::from_str(&said).context("cargo metadata")?;
+    let packages = said["packages"].as_array().into_iter().flatten();
+    let names: Vec<&str> = packages.filter_map(|it| it["name"].as_str()).collect();
+    ensure!(
+        names.contains(&name),
+        "there is no package {name}, but {}",
+        names.join(", ")
+    );
+    Ok(())
 }
 
 /// Builds the programs of `packages`, cargo's own words, in the order of `seed`.

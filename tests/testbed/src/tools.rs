@@ -1,5 +1,6 @@
 //! The programs and files that the commands run: QEMU, the model that it loads, the firmware.
 
+use crate::firmware::choice::Variant;
 use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions, file};
 use crate::setup::{self, Need};
 use crate::{paths, process, progress, qemu_build};
@@ -32,6 +33,20 @@ impl Tools {
             model,
             firmware,
             boot,
+        })
+    }
+
+    /// The same with the firmware of another variant.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn with_variant(&self, variant: Variant) -> Result<Tools> {
+        Ok(Tools {
+            firmware: firmware::build(FirmwareOptions {
+                variant,
+                ..FirmwareOptions::default()
+            })?,
+            ..self.clone()
         })
     }
 }
