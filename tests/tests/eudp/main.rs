@@ -1,6 +1,7 @@
 //! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
 
 mod arriving;
+mod beside;
 mod burst;
 mod card;
 mod damaged;

@@ -1,5 +1,6 @@
 //! A simulated card with an endpoint, beside its driver.
 
+mod beside;
 mod measures;
 
 use anyhow::{Result, ensure};

@@ -7,10 +7,12 @@
 //! | [`shares`] | where the time of one datagram goes |
 //! | [`boards`] | the same under other timing profiles, and on slower buses |
 //! | [`stalls`] | a stream on a bus that stalls within transactions |
+//! | [`beside`] | an endpoint and the driver, both without a pause |
 //!
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
 
+pub mod beside;
 pub mod boards;
 pub mod burst;
 mod card;
@@ -106,6 +108,8 @@ pub struct Figures {
     pub boards: Vec<boards::Row>,
     /// On a bus that stalls.
     pub stalls: Vec<stalls::Row>,
+    /// Beside the driver.
+    pub beside: Vec<beside::Row>,
 }
 
 /// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
@@ -131,6 +135,7 @@ pub fn run(quick: bool) -> Result<()> {
             .iter()
             .map(|posted| stalls::measure(&image, *posted, if quick { 300 } else { stalls::COUNT }))
             .collect::<Result<_>>()?,
+        beside: beside::all(&image)?,
     };
     let mut page = Page::new(Conditions::default());
     page.title("E-UDP: datagrams of endpoints, in the card's time");
@@ -151,6 +156,10 @@ pub fn run(quick: bool) -> Result<()> {
     page.table(
         "8972 bytes, a stall in one frame of ten: Mb/s of data",
         &stalls::table(&figures.stalls),
+    );
+    page.table(
+        "endpoint and driver, each alone and both at once: Mb/s of data",
+        &beside::table(&figures.beside),
     );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
     page.write("bench-eudp", std::slice::from_ref(&figures))
