@@ -57,7 +57,7 @@ fn damaged_frames_are_counted_and_kept_away<E: Engine>() {
     let mut stage = Stage::<E>::open();
     for (count, fault) in [
         (3, "receive crc 3"),
-        (3, "receive damaged:17 3"),
+        (3, "receive damaged:17x4 3"),
         (2, "receive odd-nibbles 2"),
         (1, "receive crc+phy-decode+link-lost"),
     ] {

@@ -1,4 +1,4 @@
-//! Datagrams of which the wire changes a byte while they are written to a process's memory.
+//! Datagrams of which the wire changes bytes while they are written to a process's memory.
 
 use crate::arriving::{pass_until, send, there};
 use crate::card::{Card, PORT, built, bytes};
@@ -7,11 +7,11 @@ use host_driver::nic::EndpointCard;
 use tigon_bench::eudp::damage;
 use tigon2_model::faults::Fault;
 
-/// The wire changes a byte. Of a frame whose headers are wrong nothing is written early, of another one
-/// all, the wrong byte with it. Neither is completed, nothing is counted for the endpoint, and the next
+/// The wire changes bytes. Of a frame whose headers are wrong nothing is written early, of another one
+/// all, the wrong bytes with it. Neither is completed, nothing is counted for the endpoint, and the next
 /// datagram has the buffer.
 #[test]
-fn a_frame_with_a_changed_byte_completes_nothing() {
+fn a_frame_with_changed_bytes_completes_nothing() {
     let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
     let (bad, good) = (bytes(1, 8000), bytes(2, 8000));
     for (cookie, (word, early)) in (0..).zip([
@@ -23,6 +23,9 @@ fn a_frame_with_a_changed_byte_completes_nothing() {
         // Bytes 10 and 3000 of the data.
         ("damaged:52", 10..11),
         ("damaged:3042", 3000..3001),
+        // From the UDP checksum to the data, and over the end of what is written at a time.
+        ("damaged:40x8", 0..8),
+        ("damaged:2046x8", 2004..2005),
         // What is written behind the frame's end is never written.
         ("damaged:8041", 4000..8000),
     ]) {

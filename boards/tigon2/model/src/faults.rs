@@ -6,6 +6,7 @@
 //! ```text
 //! receive crc+odd-nibbles 3       the next 3 frames from the wire have these errors
 //! receive damaged:17 3            byte 17 of the next 3 frames is another one than was sent
+//! receive damaged:17x4            so are bytes 17 to 20 of the next one
 //! transmit collisions:2 10        the next 10 frames out meet two collisions each
 //! none                            no further faults
 //! ```
@@ -17,7 +18,7 @@
 //! | `runt` | 22 | at most 32 bytes remain, not padded |
 //! | `truncated` | 23 | the first half remains |
 //! | `giant` | 24 | |
-//! | `damaged`, `damaged:17`, `damaged:udp-port` | 16 | a byte is wrong, and the CRC; see [`Damage`] |
+//! | `damaged`, `damaged:17x4`, `damaged:udp-port` | 16 | bytes are wrong, and the CRC; see [`Damage`] |
 //!
 //! | word behind `transmit` | duplex | what happens | counters (10.5) |
 //! | --- | --- | --- | --- |
@@ -92,7 +93,7 @@ pub enum Fault {
     Receive {
         /// Flags of their descriptors.
         error: RxError,
-        /// Which byte is wrong, if one is. The CRC is wrong then, too.
+        /// Which bytes are wrong, if any are. The CRC is wrong then, too.
         damage: Option<Damage>,
         /// How many frames.
         frames: u32,
@@ -272,8 +273,8 @@ mod tests {
         };
         assert_eq!("receive crc+runt 3".parse(), receive(error, None, 3));
         assert_eq!(" receive giant".parse(), receive(RxError::GIANT, None, 1));
-        let damaged = receive(RxError::GIANT, Some(Damage::Byte(17)), 2);
-        assert_eq!("receive giant+damaged:17 2".parse(), damaged);
+        let damaged = receive(RxError::GIANT, Some(Damage::Burst { at: 17, bytes: 4 }), 2);
+        assert_eq!("receive giant+damaged:17x4 2".parse(), damaged);
         let transmit = |event| Ok(Fault::Transmit { event, frames: 1 });
         let collisions = transmit(TransmitFault::Collisions(15));
         assert_eq!("transmit collisions:15".parse(), collisions);

@@ -26,7 +26,7 @@ const FAULTS: &[&str] = &[
     "receive crc+runt+truncated 3",
     "receive giant 100",
     "receive damaged 5",
-    "receive damaged:13+truncated 2",
+    "receive damaged:13x3+truncated 2",
     "transmit collisions:15 4",
     "transmit excess-collisions 2",
     "transmit underrun 2",

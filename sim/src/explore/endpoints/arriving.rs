@@ -101,11 +101,16 @@ impl Host<'_> {
         };
         let some = below(&mut self.mishaps.random, 4);
         let side = &mut self.sides[number];
-        if let Some(Damage::Error(error)) = damage
-            && let Some((frame, _)) = side.fragments.front().cloned()
-        {
+        let bad = match (damage, side.fragments.front()) {
+            (Some(Damage::Error(error)), Some((frame, _))) => Some((frame.clone(), error)),
+            (Some(Damage::Burst), Some((frame, _))) => {
+                Some((self.mishaps.burst(frame), RxError::CRC))
+            }
+            _ => None,
+        };
+        if let Some(bad) = bad {
             self.odd.frames += 1;
-            side.fragments.push_front((frame, error));
+            side.fragments.push_front(bad);
         }
         for _ in 0..some {
             let Some((frame, error)) = side.fragments.pop_front() else {
@@ -127,6 +132,10 @@ impl Host<'_> {
         let mut error = RxError::NONE;
         match damage {
             Damage::Error(what) => error = what,
+            Damage::Burst => {
+                frame = self.mishaps.burst(&frame);
+                error = RxError::CRC;
+            }
             Damage::Sum => {
                 let at = frame.len() - 1 - below(&mut self.mishaps.random, 300) as usize;
                 frame[at] ^= 0x55;

@@ -8,6 +8,7 @@ use crate::explore::disturbance::{below, choose};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use tigon2_chip::mac::RxError;
+use tigon2_model::faults::Damage as Burst;
 
 /// What came that is nobody's, and what became of it.
 #[derive(Debug, Default)]
@@ -54,6 +55,8 @@ pub(super) struct Mishaps {
 pub(super) enum Damage {
     /// The MAC says so.
     Error(RxError),
+    /// The wire has changed some of its bytes, and its CRC is wrong.
+    Burst,
     /// Its UDP checksum is wrong, and its CRC right.
     Sum,
     /// It is shorter than its IP header says, and its CRC right.
@@ -115,11 +118,18 @@ impl Mishaps {
                 Damage::Error(RxError::CRC),
                 Damage::Error(RxError(RxError::TRUNCATED.0 | RxError::CRC.0)),
                 Damage::Error(RxError::PHY_DECODE),
+                Damage::Burst,
+                Damage::Burst,
                 Damage::Sum,
                 Damage::Sum,
                 Damage::Short,
             ],
         ))
+    }
+
+    /// What a frame is behind a wire that changes up to 8 bytes of it in a row.
+    pub(super) fn burst(&mut self, frame: &[u8]) -> Vec<u8> {
+        Burst::any(&mut self.random, 0..frame.len() as u16).apply(frame, 0)
     }
 
     /// Whether the MAC rejects a long frame now.

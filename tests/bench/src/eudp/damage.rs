@@ -3,8 +3,8 @@
 //!
 //! Datagrams of all lengths come in on buses that stall, most of them while their frame is still on
 //! the wire, and in front of each good one come some that are damaged: by an error that only their end
-//! shows, or by a byte that is wrong from its arrival on, in headers or data. Half of them have no
-//! checksum, but for those whose checksum is all that is wrong.
+//! shows, or by a burst of 1 to 8 bytes that are wrong from their arrival on, in headers or data. Half
+//! of them have no checksum, but for those whose checksum is all that is wrong.
 //!
 //! | what must hold | how it is looked at |
 //! | --- | --- |
@@ -69,7 +69,7 @@ pub struct Report {
     pub damaged: u64,
     /// Of them those with a good CRC and a wrong UDP checksum.
     pub wrong_sums: u64,
-    /// And those with a byte that the wire has changed, in the headers and in the data.
+    /// And those with bytes that the wire has changed, from one in the headers and one in the data on.
     pub changed: [u64; 2],
     /// Damaged frames of which the process's memory had bytes at their end.
     pub early: u64,
@@ -92,8 +92,8 @@ pub fn soak(damaged: u64, seed: u64) -> Result<()> {
     bar.finish_and_clear();
     let report = report?;
     println!(
-        "soak: {} damaged frames in {} s, {} of them with a wrong UDP checksum, {} with a changed byte \
-         in the headers and {} in the data; of {} the process's memory had bytes early, and none was \
+        "soak: {} damaged frames in {} s, {} of them with a wrong UDP checksum, {} with a burst of \
+         changed bytes from the headers on and {} in the data; of {} the process's memory had bytes early, and none was \
          completed",
         report.damaged,
         begun.elapsed().as_secs(),
@@ -213,7 +213,7 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
     Ok(())
 }
 
-/// A frame that ends badly: by an error, by a byte that the wire has changed, or by one that its CRC
+/// A frame that ends badly: by an error, by bytes that the wire has changed, or by one that its CRC
 /// covers and its sum does not.
 fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Result<()> {
     let datagram = datagram(random);
@@ -230,10 +230,10 @@ fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Re
         Some(0) => None,
         Some(part) => {
             // In the headers, or in the data, whose frame is often there by half when it comes.
-            let range = [0..HEADERS, HEADERS..HEADERS + datagram.len()][part - 1].clone();
-            let at = range.start + random.next_u64() as usize % range.len();
+            let ends = [0, HEADERS, HEADERS + datagram.len()].map(|end| end as u16);
             report.changed[part - 1] += 1;
-            whole(RxError::NONE, Some(Damage::Byte(at as u16)))
+            let burst = Damage::any(random, ends[part - 1]..ends[part]);
+            whole(RxError::NONE, Some(burst))
         }
     };
     let frame = match fault {
