@@ -4,6 +4,7 @@ mod arriving;
 mod beside;
 mod burst;
 mod card;
+mod curves;
 mod damaged;
 mod early_parts;
 mod example;

@@ -2,7 +2,7 @@
 
 use super::names::spread;
 use super::signs::{Fault, Pixel, Sign, Stroke, ink};
-use super::{Chart, Line, Marks};
+use super::{Axis, Chart, Line, Marks, Scale};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -77,8 +77,9 @@ impl<B: DrawingBackend> Pen<'_, B> {
             .margin_bottom(self.of(EDGE + key))
             .x_label_area_size(self.of(AXES.0))
             .y_label_area_size(self.of(AXES.1))
-            .build_cartesian_2d(0.0..chart.x.end, 0.0..chart.y.end)?;
-        let number = |value: &f64| format!("{value:.0}");
+            .build_cartesian_2d(range(&chart.x), range(&chart.y))?;
+        let (across, up) = (chart.x.scale, chart.y.scale);
+        let number = |scale: Scale| move |place: &f64| format!("{:.0}", scale.value(*place));
         axes.configure_mesh()
             .x_desc(&chart.x.name)
             .y_desc(&chart.y.name)
@@ -88,11 +89,11 @@ impl<B: DrawingBackend> Pen<'_, B> {
             .bold_line_style(ink(theme::GRID).stroke_width(self.scale as u32))
             .light_line_style(ink(theme::PAPER))
             .set_all_tick_mark_size(self.of(5))
-            .x_label_formatter(&number)
-            .y_label_formatter(&number)
+            .x_label_formatter(&number(across))
+            .y_label_formatter(&number(up))
             .draw()?;
-        let pixel = |point: &(f64, f64)| {
-            let (x, y) = axes.backend_coord(point);
+        let pixel = |(x, y): &(f64, f64)| {
+            let (x, y) = axes.backend_coord(&(across.place(*x), up.place(*y)));
             (x / self.scale, y / self.scale)
         };
         for line in &chart.lines {
@@ -104,12 +105,12 @@ impl<B: DrawingBackend> Pen<'_, B> {
                 self.sign(sign, at, OTHERS, marks.colour, mark.derived)?;
             }
         }
-        let (across, down) = axes.plotting_area().get_pixel_range();
+        let (columns, down) = axes.plotting_area().get_pixel_range();
         let ends: Vec<(&Line, Pixel)> = ends(&chart.lines)
             .into_iter()
             .filter_map(|line| Some((line, pixel(line.points.last()?))))
             .collect();
-        let x = across.end / self.scale + LEAD;
+        let x = columns.end / self.scale + LEAD;
         let between = down.start / self.scale..down.end / self.scale;
         self.names(&ends, x, between)?;
         if key > 0 {
@@ -216,6 +217,11 @@ impl<B: DrawingBackend> Pen<'_, B> {
             ..TextStyle::from((theme::FONT, size).into_font())
         }
     }
+}
+
+/// The places that an axis has.
+fn range(axis: &Axis) -> Range<f64> {
+    0.0..axis.scale.place(axis.end)
 }
 
 /// The lines in the order of their ends, the highest first; of those that end together, the

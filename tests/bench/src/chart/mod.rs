@@ -42,13 +42,42 @@ pub struct Chart {
     pub key: [String; 2],
 }
 
-/// From 0 to an end.
+/// From its scale's beginning to an end.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// What it has, and in which unit.
     pub name: String,
     /// The largest value.
     pub end: f64,
+    /// How far its values are apart.
+    pub scale: Scale,
+}
+
+/// How far values of an axis are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// As far as they differ; from 0 on.
+    Linear,
+    /// Each one as far as the double of it; from 1 on.
+    Doubling,
+}
+
+impl Scale {
+    /// The value of which an axis has this one in its place.
+    fn place(self, value: f64) -> f64 {
+        match self {
+            Scale::Linear => value,
+            Scale::Doubling => value.log2(),
+        }
+    }
+
+    /// The value that has this place.
+    fn value(self, place: f64) -> f64 {
+        match self {
+            Scale::Linear => place,
+            Scale::Doubling => place.exp2(),
+        }
+    }
 }
 
 /// Figures that belong together.

@@ -16,6 +16,7 @@ pub mod beside;
 pub mod boards;
 pub mod burst;
 mod card;
+pub mod curves;
 pub mod damage;
 pub mod flow;
 mod pair;
@@ -35,12 +36,15 @@ use serde::Serialize;
 use testbed::conditions::Conditions;
 
 /// Bytes of a datagram, and of the packets of its wire.
-const SIZES: [(usize, u32); 6] = [
+const SIZES: [(usize, u32); 9] = [
     (1, 1500),
+    (64, 1500),
     (400, 1500),
     (800, 1500),
     (1472, 1500),
+    (2500, 9000),
     (4000, 9000),
+    (6000, 9000),
     (8972, 9000),
 ];
 const QUICK_SIZES: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
@@ -112,7 +116,8 @@ pub struct Figures {
     pub beside: Vec<beside::Row>,
 }
 
-/// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
+/// Measures, prints the tables and writes `target/reports/bench-eudp.json`, with its [`curves`]. `quick`:
+/// fewer sizes.
 ///
 /// # Errors
 /// If the firmware cannot be built or a measurement fails.
@@ -162,7 +167,8 @@ pub fn run(quick: bool) -> Result<()> {
         &beside::table(&figures.beside),
     );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
-    page.write("bench-eudp", std::slice::from_ref(&figures))
+    page.write("bench-eudp", std::slice::from_ref(&figures))?;
+    curves::write(&figures)
 }
 
 /// One-way times of two cards: stored, cut through, and cut through with each checksum.

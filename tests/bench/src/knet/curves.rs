@@ -1,7 +1,7 @@
 //! Throughput over connections: the curves of the paper's figures 5 to 8.
 
 use super::{Bench, percent, rounded};
-use crate::chart::{Axis, Chart, Line, Sign, Stroke};
+use crate::chart::{Axis, Chart, Line, Scale, Sign, Stroke};
 use crate::simulated::tables::framed;
 use anyhow::Result;
 use comfy_table::Table;
@@ -257,10 +257,12 @@ pub(super) fn plot(folder: &Path, rows: &[Row]) -> Result<()> {
             x: Axis {
                 name: "connections at a time".to_owned(),
                 end: MOST,
+                scale: Scale::Linear,
             },
             y: Axis {
                 name: "Mb/s of files".to_owned(),
                 end: top * ABOVE,
+                scale: Scale::Linear,
             },
             lines,
             marks: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::point::Point;
 use super::task::CONSTANT;
-use crate::chart::{Axis, Chart, Line, Mark, Marks, Sign, Stroke};
+use crate::chart::{Axis, Chart, Line, Mark, Marks, Scale, Sign, Stroke};
 use anyhow::Result;
 use std::path::Path;
 use tigon2_sim::theme::{self, Colour};
@@ -70,10 +70,12 @@ pub fn chart(experiment: Experiment, points: &[Point]) -> Option<Chart> {
         x: Axis {
             name: "bytes of a UDP datagram".to_owned(),
             end: BYTES,
+            scale: Scale::Linear,
         },
         y: Axis {
             name: figure.to_owned(),
             end: top * ABOVE,
+            scale: Scale::Linear,
         },
         lines,
         marks,
