@@ -6,6 +6,8 @@ use tigon_bench::eudp::image;
 
 /// BDs that CPU B takes in a run, so that many of the driver's frames leave in a row.
 const RUN: u32 = 16;
+/// What an endpoint may have in a row: its turn ends behind a frame.
+const TURN: u32 = RUN + 2;
 /// A part of a share by which it may differ from what is said.
 const SHARE: f64 = 0.1;
 
@@ -30,23 +32,25 @@ fn measured(way: Way, bytes: usize) -> Row {
     row
 }
 
-/// Together they fill the wire. The driver has sixteen frames in each of its turns and the endpoint a
-/// few, so their shares are not equal.
+/// Together they fill the wire, in turns of sixteen frames: their shares are equal.
 #[test]
 fn long_frames_of_endpoint_and_driver_fill_the_wire_together() {
     let row = measured(Way::Out, SIZES[0]);
     let [endpoint, driver, .., sum] = row.rates();
     assert!(is_near(endpoint, driver, 0.01) && is_near(sum, driver, 0.01));
     assert_eq!(row.both.longest[1], RUN, "{row:?}");
-    assert!(row.both.longest[0] < RUN / 2, "{row:?}");
+    assert!((RUN..=TURN).contains(&row.both.longest[0]), "{row:?}");
     let [endpoint, driver] = row.shares();
-    assert!(is_near(endpoint, 0.11, 0.2) && is_near(driver, 0.89, SHARE));
+    assert!(is_near(endpoint, 0.5, SHARE) && is_near(driver, 0.5, SHARE));
 }
 
-/// A process that rings for each short datagram keeps CPU B busy, and the driver's frames back.
+/// A process that rings for each short datagram keeps CPU B busy. All the same both have their turns.
 #[test]
-fn the_page_has_what_short_frames_leave_of_each_other() {
-    measured(Way::Out, SIZES[1]);
+fn short_frames_do_not_keep_the_driver_back() {
+    let row = measured(Way::Out, SIZES[1]);
+    assert!(row.both.longest[0] <= TURN, "{row:?}");
+    let shares = row.shares();
+    assert!(shares.iter().all(|share| *share > 0.4), "{row:?}");
 }
 
 /// Of what comes in turn, both get an equal part, whether the card keeps up or not.

@@ -57,7 +57,11 @@ const LOOKS: u32 = 16;
 
 /// What is done in one go, while other events wait: a frame counts as one, and a datagram's last one as
 /// two.
-const TOGETHER: u32 = 8;
+const TOGETHER: u8 = 8;
+
+/// Transitions of an endpoints' turn while the host has frames, too: a frame takes three. So a turn has
+/// about as many frames as one of the host's, of sixteen BDs.
+const TURN: u8 = 3 * 16;
 
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
 const SEEN: u32 = 32;
@@ -67,8 +71,6 @@ const SEEN: u32 = 32;
 struct Batch {
     done: Finished,
     walk: Walk,
-    /// What may be done in one go, as [`TOGETHER`] counts; 0 if there is no part.
-    most: u32,
 }
 
 /// SDMA, SEND and the queues.
@@ -79,6 +81,12 @@ pub struct Sender {
     work: Work,
     queues: Queues,
     batch: Batch,
+    /// What may be done in one go, as [`TOGETHER`] counts; 0 if there is no part.
+    most: u8,
+    /// The lowest bits of [`steps`](Self::steps) when the endpoints' turn began.
+    turn: u8,
+    /// Whether the host has the next turn: what rings meanwhile must not take it away.
+    owes: bool,
     /// The endpoints that are open.
     open: u32,
     /// Those that are to be given back.
@@ -100,8 +108,10 @@ impl Sender {
             batch: Batch {
                 done: Finished::NONE,
                 walk: Walk::NONE,
-                most: 0,
             },
+            most: 0,
+            turn: 0,
+            owes: false,
             open: 0,
             closing: 0,
             steps: 0,
@@ -149,11 +159,8 @@ impl Sender {
         done: Finished,
         walk: &mut Walk,
     ) {
-        self.batch = Batch {
-            done,
-            walk: *walk,
-            most: TOGETHER,
-        };
+        self.batch = Batch { done, walk: *walk };
+        self.most = TOGETHER;
         self.work_on(send, io);
         *walk = self.batch.walk;
     }
@@ -164,7 +171,7 @@ impl Sender {
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
     fn work_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let mut left = self.batch.most;
+        let mut left = u32::from(self.most);
         loop {
             let mut arrived = left != 0;
             if arrived {
@@ -191,7 +198,7 @@ impl Sender {
             if left < 2 || self.work.is_cut {
                 break;
             }
-            let Batch { done, walk, .. } = &mut self.batch;
+            let Batch { done, walk } = &mut self.batch;
             let (ring, bus) = (&io.read_ring, &mut io.bus);
             let mut looks = LOOKS;
             let next = loop {
@@ -259,6 +266,13 @@ impl Sender {
     pub fn rests(&self) -> bool {
         let is_idle = self.sdma.is_in(sdma::State::Idle) && !self.work.is_prepared;
         is_idle && !self.queues.any() && !self.work.job.is_left
+    }
+
+    /// The host's frames have had their turn.
+    #[inline(always)]
+    pub const fn begin_turn(&mut self) {
+        self.owes = false;
+        self.turn = self.steps as u8;
     }
 
     /// Whether no endpoint is open, and none of their frames in work.
@@ -387,7 +401,7 @@ impl Sender {
     /// prepares another one. The next frame's transfers go before all else.
     #[inline(always)]
     fn go<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.batch.most = 0;
+        self.most = 0;
         self.work_on(send, io);
     }
 
@@ -434,8 +448,8 @@ impl Sender {
         }
     }
 
-    /// Whether the next frame may come though an endpoint is to be closed or the host has frames:
-    /// their turn is behind each of ours.
+    /// Whether the next frame may come though an endpoint is to be closed, whose turn is behind each
+    /// frame, or the host has frames, whose turn is behind each of ours.
     #[inline(never)]
     fn goes_on<B: Dispatch>(
         &mut self,
@@ -447,7 +461,8 @@ impl Sender {
         if self.closing != 0 && idle {
             self.close(send, io);
         }
-        let waits = send.has_waiting() && ahead;
+        let is_over = (self.steps as u8).wrapping_sub(self.turn) >= TURN;
+        let waits = send.has_waiting() && (self.owes || ahead && is_over);
         if waits && idle {
             self.take_turns(send, io);
         }

@@ -207,6 +207,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         send.take_back(io);
+        self.owes = true;
         if (self.queues.any() || self.work.job.is_left) && !io.is_armed(SlotB::Watch) {
             io.arm(SlotB::Watch, AGAIN);
         }
