@@ -24,7 +24,7 @@ fn main() {
     // With endpoints the tables lie higher, and verdicts lie in front of them with receive queues,
     // see src/memory/layout.rs.
     let image_bytes: &[&str] = if std::env::var_os("CARGO_FEATURE_EUDP").is_some() {
-        &["_image_bytes=0x1C800"]
+        &["_image_bytes=0x1D800"]
     } else if receive_queues {
         &["_image_bytes=0x16580"]
     } else {

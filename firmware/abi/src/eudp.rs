@@ -49,7 +49,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 7;
+pub const LAYOUT: u32 = 8;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -77,6 +77,12 @@ pub const LEAD_OF_BUS: u32 = u32::MAX;
 pub const COMMAND_MAILBOX: u32 = 15;
 /// Mailbox of endpoint 0; those of the others follow.
 pub const MAILBOX: u32 = 16;
+/// In [`EndpointWord::Port`], where no VLAN has these bits: instead of a port the endpoint has the *pool*
+/// of its address and VLAN. Fragments that come before their UDP header, from a source to which no
+/// endpoint is connected, are put into its memory.
+pub const POOL: u32 = 0xF000_0000;
+/// Descriptors of a pool have cookies below this number.
+pub const POOL_BUFFERS: u32 = 1 << 8;
 
 /// Bytes of an endpoint's row and of an address handle's.
 pub const ROW_BYTES: u32 = 64;
@@ -195,6 +201,8 @@ table! {
         Misplaced = 0x1C,
         /// A fragment came twice.
         Duplicate = 0x20,
+        /// Fragments were put into the [pool](POOL), and no endpoint has their datagram's port.
+        Unclaimed = 0x24,
     }
 }
 
@@ -204,7 +212,7 @@ table! {
         /// Its IPv4 address.
         Address = 0x00,
         /// Its port, in bits 15:0, and its VLAN in bits 31:16, 0 for none: it takes frames of this
-        /// VLAN alone.
+        /// VLAN alone. A pool has [`POOL`] and its VLAN.
         Port = 0x04,
         /// Bytes of an IP packet that the wire takes: 1500, 9000.
         Mtu = 0x08,
@@ -359,8 +367,11 @@ table! {
         Length = 0x08,
         /// Received: the source's IPv4 address.
         Address = 0x0C,
-        /// Received: the source's port in bits 31:16, [`Verdict`] in bits 15:0.
+        /// Received: the source's port in bits 31:16, [`Verdict`] in bits 7:0. Pooled: the cookie of
+        /// the pool's descriptor in bits 15:8.
         PortAndVerdict = 0x10,
+        /// Pooled: the memory of the endpoint's descriptor, the two words of its only piece.
+        Piece = 0x14,
         /// How many completions there are with this one, since the endpoint was opened: the entry
         /// is new when this is the number that comes next.
         Number = 0x1C,
@@ -374,6 +385,9 @@ table! {
         Sent = 0,
         /// A descriptor to receive.
         Received = 1,
+        /// The same, but its datagram is in the memory of a descriptor of the pool's, which gets no
+        /// completion.
+        Pooled = 2,
     }
 }
 
@@ -434,7 +448,7 @@ const _: () = {
     assert!(slot(QUEUES, ENDPOINTS, 0) == TRACE);
     assert!(HandleWord::Headers as u32 + 44 <= HandleWord::IpSum as u32);
     assert!(MAILBOX + ENDPOINTS == COUNT && COMMAND_MAILBOX < MAILBOX);
-    assert!(BlockWord::Refused as u32 + Refusal::Duplicate as u32 + 4 <= ENDPOINT_ROWS);
+    assert!(BlockWord::Refused as u32 + Refusal::Unclaimed as u32 + 4 <= ENDPOINT_ROWS);
     assert!(EndpointWord::Connected as u32 + 4 <= ROW_BYTES);
     assert!(DESCRIPTORS_MAX <= 1 << 15 && DESCRIPTORS_MAX.is_multiple_of(SLOTS));
     assert!(BLOCK_BYTES == 0xBC80);

@@ -29,7 +29,7 @@ pub const SEND_BYTES: u32 = 0x2000;
 pub const TABLES: u32 = 0x1_B000 + LONGER;
 /// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
 /// up, and the packet buffers give way. `build.rs` has the same for the linker.
-const LONGER: u32 = if EUDP != 0 { 0x5900 } else { 0 };
+const LONGER: u32 = if EUDP != 0 { 0x6900 } else { 0 };
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;

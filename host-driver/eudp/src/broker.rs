@@ -15,7 +15,7 @@ use host_interface::eudp::{HandleWord, RegionWord};
 use host_interface::extension::{Extension, MAGIC};
 use std::os::fd::OwnedFd;
 
-type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
+pub(crate) type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
 
 /// Frames for endpoints that were not delivered, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Refusals {
     pub misplaced: u32,
     /// Fragments that came twice.
     pub duplicate: u32,
+    /// Datagrams that were in a [pool](crate::Pool), and are for a port without an endpoint.
+    pub unclaimed: u32,
 }
 
 /// The card's endpoints, regions and address handles.
@@ -115,6 +117,16 @@ impl Eudp {
         card: &mut C,
         config: EndpointConfig,
     ) -> Result<Endpoint<C::Memory>, Failed<C>> {
+        self.open_at(card, config, u32::from(config.port))
+    }
+
+    /// The same at a port, or at [`POOL`](host_interface::eudp::POOL).
+    pub(crate) fn open_at<C: Card>(
+        &mut self,
+        card: &mut C,
+        config: EndpointConfig,
+        port: u32,
+    ) -> Result<Endpoint<C::Memory>, Failed<C>> {
         if !(576..=9000).contains(&config.mtu) {
             return Err(EudpError::Mtu(config.mtu));
         }
@@ -130,7 +142,7 @@ impl Eudp {
         let (queues, queues_host) = allocate(card, 2 * each * DESCRIPTOR_BYTES)?;
         let row = [
             u32::from(config.address),
-            u32::from(config.vlan.unwrap_or(0)) << 16 | u32::from(config.port),
+            u32::from(config.vlan.unwrap_or(0)) << 16 | port,
             config.mtu,
             config.checksum as u32,
             (host >> 32) as u32,
@@ -169,7 +181,7 @@ impl Eudp {
         self.endpoints &= !(1 << number);
         for region in endpoint.regions() {
             self.regions &= !(1 << region);
-            let owner = region_word(*region, RegionWord::Owner);
+            let owner = region_word(region, RegionWord::Owner);
             self.write(card, owner, &[0])?;
         }
         for handle in endpoint.handles() {
@@ -227,7 +239,7 @@ impl Eudp {
         ];
         self.write(card, region_word(number, RegionWord::High), &row)?;
         self.regions |= 1 << number;
-        Ok(endpoint.add_region(number, bytes, memory.access()))
+        Ok(endpoint.add_region(number, memory))
     }
 
     /// An address handle of an endpoint.
@@ -268,6 +280,7 @@ impl Eudp {
             expired: of(Refusal::Expired)?,
             misplaced: of(Refusal::Misplaced)?,
             duplicate: of(Refusal::Duplicate)?,
+            unclaimed: of(Refusal::Unclaimed)?,
         })
     }
 

@@ -11,8 +11,8 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Memory that process and card share.
-pub trait Memory {
+/// Memory that process and card share; a clone is the same memory.
+pub trait Memory: Clone {
     /// What goes wrong.
     type Error: std::error::Error;
 
@@ -39,6 +39,18 @@ pub trait Memory {
     /// # Errors
     /// If they are not within it.
     fn write_words(&self, offset: usize, words: &[u32]) -> Result<(), Self::Error>;
+
+    /// Copies bytes out of it.
+    ///
+    /// # Errors
+    /// If they are not within it.
+    fn read_bytes(&self, offset: usize, out: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Copies bytes into it.
+    ///
+    /// # Errors
+    /// If they are not within it.
+    fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
 /// NIC memory, mailboxes and shared memory.

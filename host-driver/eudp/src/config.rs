@@ -27,8 +27,8 @@ pub struct EndpointConfig {
     /// The source whose fragmented datagrams may begin with any fragment: one that comes before the
     /// UDP header is put into this endpoint's next buffer on trial. If that is wrong, or if two
     /// endpoints of an address have the same, the datagram is lost. Without it, a datagram whose
-    /// first fragment does not come first is left to the host's kernel. [`Checksum::Leading`] sends
-    /// that one first.
+    /// first fragment does not come first is for the [`Pool`](crate::Pool); if there is none, it is
+    /// left to the host's kernel. [`Checksum::Leading`] sends that one first.
     pub connected: Option<Ipv4Addr>,
     /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`](crate::SLOTS)
     /// to [`DESCRIPTORS_MAX`](crate::DESCRIPTORS_MAX). Those of `SLOTS` at a time have a slot in NIC memory.

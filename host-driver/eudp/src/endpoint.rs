@@ -1,7 +1,11 @@
 //! Endpoints: descriptors in, completions out.
 
+mod pooled;
+
+pub(crate) use pooled::Pooled;
+
 use crate::address::{AddressHandle, PACKET_HEADERS};
-use crate::card::{Access, Card, Memory};
+use crate::card::{Card, Memory};
 use crate::config::EndpointConfig;
 use crate::error::SendError;
 use crate::region::{Region, Segment, segments};
@@ -46,6 +50,13 @@ pub enum Completion {
 
 /// Words of a descriptor that are written: its head, and what of its data is used.
 type Words = Vec<u32>;
+/// A completion.
+type Entry = [u32; COMPLETION_BYTES as usize / 4];
+
+/// Its [`Kind`].
+const fn kind_of(words: &Entry) -> u32 {
+    words[CompletionWord::KindAndStatus as usize / 4] >> 16
+}
 
 /// One direction: what was posted, and what of that the card has.
 #[derive(Debug, Default)]
@@ -79,7 +90,8 @@ pub struct Endpoint<M: Memory> {
     send: Queue,
     receive: Queue,
     rung: bool,
-    regions: Vec<u32>,
+    /// Its regions, by their number.
+    regions: Vec<(u32, M)>,
     handles: Vec<u32>,
     /// Memory that is to be taken back from the card at the end.
     mapped: Vec<M>,
@@ -122,20 +134,20 @@ impl<M: Memory> Endpoint<M> {
         &self.config
     }
 
-    pub(crate) fn regions(&self) -> &[u32] {
-        &self.regions
+    pub(crate) fn regions(&self) -> impl Iterator<Item = u32> {
+        self.regions.iter().map(|(number, _)| *number)
     }
 
     pub(crate) fn handles(&self) -> &[u32] {
         &self.handles
     }
 
-    pub(crate) fn add_region(&mut self, number: u32, bytes: u32, access: Access) -> Region {
-        self.regions.push(number);
+    pub(crate) fn add_region(&mut self, number: u32, memory: &M) -> Region {
+        self.regions.push((number, memory.clone()));
         Region {
             number,
-            bytes,
-            access,
+            bytes: memory.bytes() as u32,
+            access: memory.access(),
         }
     }
 
@@ -286,7 +298,8 @@ impl<M: Memory> Endpoint<M> {
     /// The next completion, if there is one.
     ///
     /// # Errors
-    /// If the card is gone.
+    /// If the card is gone. [`SendError::Pooled`], and nothing is lost, if it is for
+    /// [`Pool::poll`](crate::Pool::poll).
     pub fn poll<C: Card<Memory = M>>(
         &mut self,
         card: &mut C,
@@ -294,11 +307,23 @@ impl<M: Memory> Endpoint<M> {
         let Some(words) = self.next_entry() else {
             return Ok(None);
         };
+        if kind_of(&words) == Kind::Pooled as u32 {
+            return Err(SendError::Pooled);
+        }
+        self.complete(card, &words)
+    }
+
+    /// What a completion says.
+    fn complete<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
+        words: &Entry,
+    ) -> Result<Option<Completion>, SendError<C::Error>> {
         let word = |word: CompletionWord| words[word as usize / 4];
         let cookie = word(CompletionWord::Cookie);
         let kind = word(CompletionWord::KindAndStatus);
         let status = Status::from_number(kind & 0xFFFF).unwrap_or(Status::BadDescriptor);
-        let sent = kind >> 16 == Kind::Sent as u32;
+        let sent = kind_of(words) == Kind::Sent as u32;
         let queue = if sent {
             &mut self.send
         } else {
@@ -322,7 +347,7 @@ impl<M: Memory> Endpoint<M> {
             let datagram = Received {
                 bytes: word(CompletionWord::Length),
                 from: SocketAddrV4::new(address, (port >> 16) as u16),
-                summed: port & 0xFFFF == Verdict::Right as u32,
+                summed: port & 0xFF == Verdict::Right as u32,
             };
             Completion::Received {
                 cookie,
@@ -337,7 +362,7 @@ impl<M: Memory> Endpoint<M> {
         self.lost
     }
 
-    fn next_entry(&self) -> Option<[u32; COMPLETION_BYTES as usize / 4]> {
+    fn next_entry(&self) -> Option<Entry> {
         if self.lost {
             return None;
         }
@@ -349,7 +374,7 @@ impl<M: Memory> Endpoint<M> {
         if number[0] != self.taken.wrapping_add(1) {
             return None;
         }
-        let mut words = [0; COMPLETION_BYTES as usize / 4];
+        let mut words: Entry = Default::default();
         self.completions.read_words(at, &mut words).ok()?;
         Some(words)
     }

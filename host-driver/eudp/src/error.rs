@@ -45,6 +45,12 @@ pub enum EudpError<E: std::error::Error, M: std::error::Error> {
         "a queue cannot have {0} descriptors: it takes a power of two from {SLOTS} to {DESCRIPTORS_MAX}"
     )]
     Descriptors(u32),
+    /// A pool of a size that there is not.
+    #[error("a pool cannot have {0} buffers: 1 to {SLOTS} are allowed")]
+    Buffers(u32),
+    /// A pool's buffer is not lent.
+    #[error("a pool's buffer: {0}")]
+    Post(SendError<E>),
 }
 
 /// Why a descriptor is not posted.
@@ -53,6 +59,9 @@ pub enum SendError<E: std::error::Error> {
     /// The card is gone.
     #[error("the card: {0}")]
     Card(E),
+    /// The next completion is for [`Pool::poll`](crate::Pool::poll).
+    #[error("the next datagram is in the pool, which has to be asked for it")]
+    Pooled,
     /// A datagram that no UDP can carry.
     #[error("a datagram cannot have {0} bytes: at most {DATAGRAM_MAX} are allowed")]
     TooLong(usize),

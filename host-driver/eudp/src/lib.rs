@@ -12,6 +12,7 @@
 //! | [`Endpoint`] | a local port with a queue to send, one to receive, and its completions |
 //! | [`Region`] | memory that the card may read, or read and write, for one endpoint; it stays where it is |
 //! | [`AddressHandle`] | where datagrams go to and come from: nobody can forge a source |
+//! | [`Pool`] | memory for datagrams whose UDP header comes later than other fragments |
 //! | [`Segment`] | a piece of a region |
 //!
 //! [`host_interface::eudp`] is the interface to the firmware. What the card hands back is judged: no
@@ -24,6 +25,7 @@ mod card;
 mod config;
 mod endpoint;
 mod error;
+mod pool;
 mod region;
 
 pub use address::{AddressHandle, Destination, Headers};
@@ -35,4 +37,5 @@ pub use error::{EudpError, SendError};
 pub use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DESCRIPTORS_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status,
 };
+pub use pool::{Pool, PoolConfig};
 pub use region::{Region, Segment};

@@ -1,8 +1,10 @@
 //! Memory files of the process's own.
 
+mod peer;
 mod support;
 
 use eudp::{Access, EudpError, Region, SendError};
+use peer::peer;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use support::{Local, MAPPED};
@@ -21,7 +23,7 @@ fn register(local: &mut Local, access: Access) -> Option<Region> {
 #[test]
 fn nothing_is_received_where_the_card_may_only_read() {
     let mut local = Local::new();
-    let peer = (local.peer(false), 9);
+    let peer = (peer(&mut local, false), 9);
     let region = register(&mut local, Access::Read).expect("room");
     assert_eq!(
         (region.access(), region.bytes()),

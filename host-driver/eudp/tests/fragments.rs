@@ -1,8 +1,10 @@
 //! A destination that excludes fragments gets whole packets alone.
 
+mod peer;
 mod support;
 
 use eudp::SendError;
+use peer::peer;
 use support::Local;
 
 /// Bytes of the longest datagram in a packet of 1500.
@@ -11,7 +13,7 @@ const FITS: usize = 1472;
 #[test]
 fn a_datagram_of_two_packets_is_refused_where_there_may_be_no_fragments() {
     let mut local = Local::new();
-    let [whole, any] = [true, false].map(|excluded| local.peer(excluded));
+    let [whole, any] = [true, false].map(|excluded| peer(&mut local, excluded));
     let mut send = |to, pieces: &[u32]| {
         let pieces: Vec<_> = (pieces.iter())
             .map(|bytes| local.region.segment(0, *bytes))

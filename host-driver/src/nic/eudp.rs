@@ -41,6 +41,14 @@ impl eudp::Memory for DmaMemory {
     fn write_words(&self, offset: usize, words: &[u32]) -> Result<(), DmaError> {
         DmaMemory::write_words(self, offset, words)
     }
+
+    fn read_bytes(&self, offset: usize, out: &mut [u8]) -> Result<(), DmaError> {
+        DmaMemory::read_bytes(self, offset, out)
+    }
+
+    fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<(), DmaError> {
+        DmaMemory::write_bytes(self, offset, bytes)
+    }
 }
 
 impl<T: Transport> eudp::Card for EndpointCard<'_, T> {

@@ -21,7 +21,8 @@ pub fn random(seed: u32) -> impl FnMut(usize) -> usize {
     }
 }
 
-fn shuffled<T>(items: &mut [T], random: &mut impl FnMut(usize) -> usize) {
+/// Random order.
+pub fn shuffled<T>(items: &mut [T], random: &mut impl FnMut(usize) -> usize) {
     for last in (1..items.len()).rev() {
         items.swap(last, random(last + 1));
     }

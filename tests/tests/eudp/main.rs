@@ -22,6 +22,7 @@ mod margin;
 mod page;
 mod pair;
 mod paired;
+mod pool;
 mod predicting;
 mod queued;
 mod queues;

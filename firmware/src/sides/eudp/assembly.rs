@@ -12,6 +12,7 @@
 //!
 //! A unit is 8 bytes of the IP payload, the UDP header among them.
 
+pub(super) mod claim;
 pub(super) mod in_order;
 
 use super::headers::{IP, UDP};
@@ -73,6 +74,15 @@ enum Row {
     Runs = 0x30,
     /// Number of pieces.
     Pieces = 0x34,
+    /// Of one in the pool: the endpoint whose descriptor it has taken, plus 1; 0 as long as it has
+    /// none, and in rows that are not open.
+    Claim = 0x38,
+    /// That descriptor's word.
+    ClaimCookie = 0x3C,
+    /// Its piece, in words that the pieces leave free.
+    ClaimWhat = PIECE_LIST + 12,
+    /// See [`ClaimWhat`](Self::ClaimWhat).
+    ClaimOffset = PIECE_LIST + 28,
 }
 
 /// What is done with a datagram's fragments.
@@ -91,6 +101,8 @@ pub enum State {
     GivenUp = 4,
     /// The same, and its descriptor is still to be given back.
     Failed = 5,
+    /// It is complete in the pool, and its completion waits for a write descriptor.
+    Whole = 6,
 }
 
 /// What tells one datagram from others.
@@ -243,6 +255,7 @@ impl Assembly {
             3 => State::Spent,
             4 => State::GivenUp,
             5 => State::Failed,
+            6 => State::Whole,
             _ => State::Free,
         }
     }
@@ -416,6 +429,7 @@ const fn units(bytes: u32) -> u32 {
 pub fn clear<B: Bus>(bus: &mut B) {
     for row in Assembly::all() {
         row.enter(bus, State::Free);
+        row.unclaim(bus);
     }
 }
 
@@ -424,7 +438,7 @@ pub const PAYLOAD_MAX: u32 = 0xFFFF - IP;
 
 const _: () = {
     assert!(PIECE_LIST + 16 * SEGMENTS == EUDP_ASSEMBLY_BYTES);
-    assert!(Row::Pieces as u32 + 4 <= RUN_LIST);
+    assert!(Row::ClaimCookie as u32 + 4 <= RUN_LIST);
     assert!(units(PAYLOAD_MAX) < 1 << 16 && UDP == 1 << UNIT);
 };
 

@@ -33,7 +33,7 @@ pub(super) fn find<B: Dispatch>(
     };
     match assembly.state(&mut io.bus) {
         State::Host => return Err(Outcome::Passed),
-        State::Spent | State::GivenUp | State::Failed => {
+        State::Spent | State::GivenUp | State::Failed | State::Whole => {
             receiver.let_pass(reporter, io);
             return Err(Outcome::Taken);
         }
@@ -64,7 +64,8 @@ fn begin<B: Dispatch>(
     let endpoint = if fragment.is_first() {
         reporter.find(destination, fragment.destination_port())
     } else {
-        reporter.connected(&mut io.bus, source, destination, fragment.vlan)
+        let connected = reporter.connected(&mut io.bus, source, destination, fragment.vlan);
+        connected.or_else(|| reporter.pool(destination, fragment.vlan))
     };
     let Some(endpoint) = endpoint else {
         // If there is no row, its next fragment comes here again.

@@ -13,8 +13,8 @@
 //!
 //! Who gets a datagram is known from its first fragment. If another one comes before that, it is
 //! placed on trial in the memory of the only endpoint that is *connected* to the source
-//! ([`EndpointWord::Connected`]). If there is none, all of that datagram's fragments go to the host,
-//! whose kernel puts them together.
+//! ([`EndpointWord::Connected`]), or else in the [pool](super::pool). If there is neither, all of that
+//! datagram's fragments go to the host, whose kernel puts them together.
 //!
 //! Most fragments do not come here: the [first](super::first) one of a datagram that begins with it, and
 //! the one that is [next in line](super::predicted). While endpoints are open CPU A's pad has the code
@@ -30,6 +30,7 @@ use super::fragment_header::{Fragment, MORE, OFFSET, VLAN};
 use super::headers::{ETHERNET, IP, UDP};
 use super::part::Part;
 use super::placement::Place;
+use super::pool;
 use super::receiver::Receiver;
 use super::{bump, wait_for_writes, word};
 use crate::io::IoA;
@@ -136,6 +137,11 @@ fn see_to<B: Dispatch>(
     }
     let assembly = receiver.recent;
     receiver.predicted.forget(assembly);
+    if fragment.is_first()
+        && let Err(outcome) = pool::claim(receiver, reporter, io, fragment)
+    {
+        return outcome;
+    }
     let outcome = take(receiver, reporter, io, fragment, place);
     if is_recent || fragment.is_first() {
         let predicted = &mut receiver.predicted;
@@ -208,7 +214,9 @@ fn is_in_place<B: Bus>(
     assembly: Assembly,
 ) -> bool {
     let port = fragment.destination_port();
-    reporter.find(fragment.ip.key.destination, port) == Some(assembly.endpoint(bus))
+    let found = reporter.find(fragment.ip.key.destination, port);
+    let claim = assembly.claim(bus);
+    found == Some(claim.map_or_else(|| assembly.endpoint(bus), |claim| claim.endpoint))
 }
 
 /// Whether a fragment fits what is known of its datagram; notes that it is there.
@@ -267,7 +275,12 @@ impl Receiver {
 
     /// A fragment that is of no use, and its datagram is given up.
     #[inline(never)]
-    fn give_up<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>, refusal: Refusal) {
+    pub(super) fn give_up<B: Dispatch>(
+        &mut self,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+        refusal: Refusal,
+    ) {
         self.let_pass(reporter, io);
         expiry::give_up(reporter, io, self.recent, refusal);
     }

@@ -7,6 +7,7 @@ use super::sums::{folded, halves};
 use crate::io::IoA;
 use crate::path::receive::frame::CRC;
 use crate::path::receive::guarded;
+use host_interface::eudp::POOL;
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -14,8 +15,8 @@ use tigon2_hal::mac::ReceivedFrame;
 
 /// Where a fragment begins, in units of 8 bytes.
 pub(super) const OFFSET: u32 = 0x1FFF;
-/// The VLAN in an endpoint's port.
-pub(super) const VLAN: u32 = 0xFFFF_0000;
+/// The VLAN in an endpoint's port, and in a pool's.
+pub(super) const VLAN: u32 = 0xFFFF_0000 & !POOL;
 /// More fragments follow.
 pub(super) const MORE: u32 = 0x2000;
 

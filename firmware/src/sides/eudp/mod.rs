@@ -27,6 +27,7 @@
 //! | [`predicted`] | fragments that come one behind the other | A |
 //! | [`early_part`] | the next one, while its frame arrives | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
+//! | [`pool`], [`pooled`] | datagrams whose header comes later than other fragments | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
 //! | [`flight`] | the datagrams that RDMA has | A |
@@ -77,6 +78,8 @@ mod pair;
 pub mod part;
 pub mod pieces;
 pub mod placement;
+mod pool;
+mod pooled;
 mod predicted;
 pub mod pulled;
 pub mod pulls;

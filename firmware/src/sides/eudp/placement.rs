@@ -21,6 +21,7 @@ use super::flight::Flight;
 use super::fragment_header::Header;
 use super::headers::UDP;
 use super::part::Part;
+use super::pooled;
 use super::receiver::{Receiver, fault};
 use super::recorded::{RECV, Recorder, note};
 use crate::io::IoA;
@@ -203,6 +204,10 @@ impl Receiver {
         io: &mut IoA<B>,
     ) {
         let bus = &mut io.bus;
+        if let Some(claim) = assembly.claim(bus) {
+            pooled::complete(reporter, io, assembly, &claim);
+            return self.work.flights.finish();
+        }
         let (port, is_summed) = assembly.from(bus);
         *self.work.flights.oldest() = Flight {
             datagram: Datagram {

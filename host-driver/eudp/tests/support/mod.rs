@@ -1,14 +1,11 @@
 //! A card of words whose firmware does at once what it is asked for.
 
-use eudp::{
-    Access, AddressHandle, Card, Destination, Endpoint, EndpointConfig, Eudp, Memory, Region,
-};
+use eudp::{Access, Card, Endpoint, EndpointConfig, Eudp, Memory, Region};
 use host_interface::eudp::{BlockWord, COMMAND_MAILBOX, Command, LAYOUT, MAILBOX};
 use host_interface::extension::{Extension, MAGIC};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -51,6 +48,24 @@ impl Memory for Words {
         self.0.borrow_mut()[offset / 4..][..words.len()].copy_from_slice(words);
         Ok(())
     }
+
+    fn read_bytes(&self, offset: usize, out: &mut [u8]) -> Result<(), Infallible> {
+        let words = self.0.borrow();
+        for (at, byte) in (offset..).zip(out) {
+            *byte = words[at / 4].to_be_bytes()[at % 4];
+        }
+        Ok(())
+    }
+
+    fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<(), Infallible> {
+        let mut words = self.0.borrow_mut();
+        for (at, byte) in (offset..).zip(bytes) {
+            let mut word = words[at / 4].to_be_bytes();
+            word[at % 4] = *byte;
+            words[at / 4] = u32::from_be_bytes(word);
+        }
+        Ok(())
+    }
 }
 
 /// The card.
@@ -61,6 +76,8 @@ pub struct Fake {
     pub rung: Vec<(u32, u32)>,
     /// Memory files that it has.
     pub mapped: usize,
+    /// Memory that it was asked for.
+    pub allocated: Vec<Words>,
 }
 
 impl Fake {
@@ -77,6 +94,7 @@ impl Fake {
             words: HashMap::from(words),
             rung: Vec::new(),
             mapped: 0,
+            allocated: Vec::new(),
         }
     }
 }
@@ -110,7 +128,9 @@ impl Card for Fake {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Words, Infallible> {
-        Ok(Words::new(bytes, Access::ReadWrite))
+        let memory = Words::new(bytes, Access::ReadWrite);
+        self.allocated.push(memory.clone());
+        Ok(memory)
     }
 
     fn map(&mut self, _: OwnedFd, access: Access) -> Result<Words, Infallible> {
@@ -154,17 +174,5 @@ impl Local {
             endpoint,
             region: region.expect("there is room"),
         }
-    }
-
-    /// An address handle.
-    pub fn peer(&mut self, dont_fragment: bool) -> AddressHandle {
-        let to = Destination {
-            station: [2, 0, 0, 0, 0, 2],
-            address: Ipv4Addr::new(10, 0, 0, 2),
-            lifetime: 64,
-            dont_fragment,
-        };
-        let handle = self.eudp.address(&mut self.card, &mut self.endpoint, &to);
-        handle.expect("there is room")
     }
 }

@@ -195,6 +195,7 @@ impl Local {
             "expired": refused.expired,
             "misplaced": refused.misplaced,
             "duplicate": refused.duplicate,
+            "unclaimed": refused.unclaimed,
             "kernel": self.beside.report(),
         });
         let text = format!(

@@ -2,8 +2,10 @@
 
 extern crate std;
 
+use super::claim::Claim;
 use super::*;
 use crate::memory::words::Words;
+use crate::sides::eudp::pieces::Piece;
 use std::vec;
 use std::vec::Vec;
 
@@ -104,4 +106,33 @@ fn a_row_that_is_of_no_use_gives_way_and_no_other() {
     clear(&mut bus);
     assert_eq!(Assembly::find(&mut bus, &key(100)), None);
     assert_eq!(open(&mut bus, 103, 50), Some(rows[0]));
+}
+
+/// What a datagram in the pool has taken stands between its pieces, and is gone with it.
+#[test]
+fn a_claim_does_not_disturb_pieces_and_runs() {
+    let mut bus = Words::default();
+    let row = open(&mut bus, 1, 0).expect("a row");
+    let (host, bytes) = (HostAddress { high: 1, low: 2 }, 65_535);
+    let mut pieces = Pieces::NONE;
+    pieces.set_only(Piece { host, bytes });
+    row.begin(&mut bus, 3, 4, &pieces);
+    assert_eq!(row.fill(&mut bus, 1480, 2960), Noted::New);
+    assert_eq!(row.claim(&mut bus), None);
+    let claim = Claim {
+        endpoint: 0,
+        cookie: 6,
+        segment: [7, 8],
+    };
+    row.set_claim(&mut bus, &claim);
+    assert_eq!(row.claim(&mut bus), Some(claim));
+    assert_eq!(row.piece(&mut bus, 0), Some((host, bytes)));
+    assert_eq!(row.fill(&mut bus, 1480, 2960), Noted::Duplicate);
+    assert_eq!((row.endpoint(&mut bus), row.cookie(&mut bus)), (3, 4));
+    row.leave_memory(&mut bus, &claim);
+    assert_eq!((row.endpoint(&mut bus), row.cookie(&mut bus)), (0, 6));
+    assert_eq!(row.claim(&mut bus), None);
+    row.set_claim(&mut bus, &claim);
+    clear(&mut bus);
+    assert_eq!(row.claim(&mut bus), None);
 }
