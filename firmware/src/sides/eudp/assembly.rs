@@ -35,6 +35,8 @@ pub const MEMORY: u32 = 10_000;
 const UNKNOWN: u32 = u32::MAX;
 /// [`Row::From`]: the datagram has a checksum.
 const SUMMED: u32 = 1;
+/// [`Row::From`]: the datagram is in the pool, and has taken the descriptor of an endpoint.
+const CLAIMED: u32 = 2;
 /// Offset of the runs.
 const RUN_LIST: u32 = 0x40;
 /// Offset of the pieces.
@@ -66,7 +68,7 @@ enum Row {
     Length = 0x20,
     /// Where the last byte ends that is there.
     Reach = 0x24,
-    /// The source's port in bits 31:16, and a bit.
+    /// The source's port in bits 31:16, [`SUMMED`] and [`CLAIMED`].
     From = 0x28,
     /// The sum of what is there, of pseudo-header and header.
     Sum = 0x2C,
@@ -74,8 +76,7 @@ enum Row {
     Runs = 0x30,
     /// Number of pieces.
     Pieces = 0x34,
-    /// Of one in the pool: the endpoint whose descriptor it has taken, plus 1; 0 as long as it has
-    /// none, and in rows that are not open.
+    /// If [`CLAIMED`]: the endpoint whose descriptor it has taken.
     Claim = 0x38,
     /// That descriptor's word.
     ClaimCookie = 0x3C,
@@ -309,7 +310,8 @@ impl Assembly {
 
     /// Notes what its first fragment says: the source's port, and whether there is a checksum.
     pub fn set_from<B: Bus>(self, bus: &mut B, port: u32, is_summed: bool) {
-        self.set(bus, Row::From, from(port, is_summed));
+        let claimed = self.get(bus, Row::From) & CLAIMED;
+        self.set(bus, Row::From, from(port, is_summed) | claimed);
     }
 
     /// What its first fragment has said.
@@ -429,7 +431,6 @@ const fn units(bytes: u32) -> u32 {
 pub fn clear<B: Bus>(bus: &mut B) {
     for row in Assembly::all() {
         row.enter(bus, State::Free);
-        row.unclaim(bus);
     }
 }
 

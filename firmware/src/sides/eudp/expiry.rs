@@ -74,7 +74,7 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
         match state {
             State::Open if age > PATIENCE => give_up(reporter, io, assembly, Refusal::Expired),
             State::Failed => fail(reporter, io, assembly),
-            State::Whole => complete(reporter, io, assembly),
+            State::Whole => pooled::complete(reporter, io, assembly),
             State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
             State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
             State::GivenUp if age > MEMORY && !receiver.work.flights.has_part_of(assembly) => {
@@ -85,13 +85,6 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
         knows |= state != State::Free;
     }
     receiver.knows_fragments = knows;
-}
-
-/// A datagram in the pool is whole, and its completion has waited.
-fn complete<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
-    if let Some(claim) = assembly.claim(&mut io.bus) {
-        pooled::complete(reporter, io, assembly, &claim);
-    }
 }
 
 /// An endpoint is closed: nothing is put together for it any more. Of a datagram in the pool, what is

@@ -215,8 +215,11 @@ fn is_in_place<B: Bus>(
 ) -> bool {
     let port = fragment.destination_port();
     let found = reporter.find(fragment.ip.key.destination, port);
+    if found == Some(assembly.endpoint(bus)) {
+        return true;
+    }
     let claim = assembly.claim(bus);
-    found == Some(claim.map_or_else(|| assembly.endpoint(bus), |claim| claim.endpoint))
+    claim.is_some_and(|claim| found == Some(claim.endpoint))
 }
 
 /// Whether a fragment fits what is known of its datagram; notes that it is there.

@@ -204,8 +204,8 @@ impl Receiver {
         io: &mut IoA<B>,
     ) {
         let bus = &mut io.bus;
-        if let Some(claim) = assembly.claim(bus) {
-            pooled::complete(reporter, io, assembly, &claim);
+        if assembly.is_claimed(bus) {
+            pooled::complete(reporter, io, assembly);
             return self.work.flights.finish();
         }
         let (port, is_summed) = assembly.from(bus);

@@ -1,7 +1,6 @@
 //! The completion of a datagram in the [pool](super::pool): it is the endpoint's, and says which buffer of
 //! the pool has the data, and which memory of the endpoint's is to have it.
 
-use super::assembly::claim::Claim;
 use super::assembly::{Assembly, State};
 use super::completion::{Entry, Reporter};
 use super::headers::UDP;
@@ -12,12 +11,10 @@ use tigon2_hal::events::Dispatch;
 
 /// A datagram in the pool is whole: completes the descriptor that it has taken.
 #[inline(never)]
-pub(super) fn complete<B: Dispatch>(
-    reporter: &mut Reporter,
-    io: &mut IoA<B>,
-    assembly: Assembly,
-    claim: &Claim,
-) {
+pub(super) fn complete<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
+    let Some(claim) = assembly.claim(&mut io.bus) else {
+        return;
+    };
     if !io.has_write_room(1) {
         // The next millisecond tries again.
         return assembly.enter(&mut io.bus, State::Whole);

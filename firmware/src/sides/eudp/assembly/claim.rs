@@ -1,6 +1,6 @@
 //! The descriptor of an endpoint that a datagram in the pool has taken.
 
-use super::{Assembly, Row};
+use super::{Assembly, CLAIMED, Row};
 use tigon2_hal::Bus;
 
 /// A descriptor to receive, of one piece.
@@ -15,12 +15,20 @@ pub(in crate::sides::eudp) struct Claim {
 }
 
 impl Assembly {
+    /// Whether it has taken one.
+    #[inline(always)]
+    pub(in crate::sides::eudp) fn is_claimed<B: Bus>(self, bus: &mut B) -> bool {
+        self.get(bus, Row::From) & CLAIMED != 0
+    }
+
     /// The descriptor that it has taken, if it has one.
     #[inline(never)]
     pub(in crate::sides::eudp) fn claim<B: Bus>(self, bus: &mut B) -> Option<Claim> {
-        let endpoint = self.get(bus, Row::Claim).checked_sub(1)?;
+        if !self.is_claimed(bus) {
+            return None;
+        }
         Some(Claim {
-            endpoint,
+            endpoint: self.get(bus, Row::Claim),
             cookie: self.get(bus, Row::ClaimCookie),
             segment: [
                 self.get(bus, Row::ClaimWhat),
@@ -35,12 +43,15 @@ impl Assembly {
         self.set(bus, Row::ClaimCookie, claim.cookie);
         self.set(bus, Row::ClaimWhat, what);
         self.set(bus, Row::ClaimOffset, offset);
-        self.set(bus, Row::Claim, claim.endpoint + 1);
+        self.set(bus, Row::Claim, claim.endpoint);
+        let from = self.get(bus, Row::From);
+        self.set(bus, Row::From, from | CLAIMED);
     }
 
     /// It has none: what it had is completed, or its endpoint is closed.
     pub(in crate::sides::eudp) fn unclaim<B: Bus>(self, bus: &mut B) {
-        self.set(bus, Row::Claim, 0);
+        let from = self.get(bus, Row::From);
+        self.set(bus, Row::From, from & !CLAIMED);
     }
 
     /// Its memory is no more, and what it has taken is all that is to be given back.

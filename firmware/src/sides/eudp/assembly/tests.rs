@@ -125,6 +125,8 @@ fn a_claim_does_not_disturb_pieces_and_runs() {
         segment: [7, 8],
     };
     row.set_claim(&mut bus, &claim);
+    row.set_from(&mut bus, 9, true);
+    assert_eq!(row.from(&mut bus), (9, true));
     assert_eq!(row.claim(&mut bus), Some(claim));
     assert_eq!(row.piece(&mut bus, 0), Some((host, bytes)));
     assert_eq!(row.fill(&mut bus, 1480, 2960), Noted::Duplicate);
@@ -132,7 +134,8 @@ fn a_claim_does_not_disturb_pieces_and_runs() {
     row.leave_memory(&mut bus, &claim);
     assert_eq!((row.endpoint(&mut bus), row.cookie(&mut bus)), (0, 6));
     assert_eq!(row.claim(&mut bus), None);
+    // The next datagram in the row has none.
     row.set_claim(&mut bus, &claim);
-    clear(&mut bus);
+    row.begin(&mut bus, 3, 4, &pieces);
     assert_eq!(row.claim(&mut bus), None);
 }
