@@ -28,7 +28,7 @@ use tigon2_hal::events::Dispatch;
 
 impl Reporter {
     /// The pool of an address, and of a VLAN in bits 31:16.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn pool(&self, address: u32, vlan: u32) -> Option<u32> {
         self.find(address, POOL | vlan)
     }
