@@ -10,7 +10,7 @@ fn every_transition_under_a_schedule_is_one_of_the_tables() {
     let (image, recording) = (image(), recording_image());
     let (mut steps, mut taken) = (0, Vec::new());
     // In the last ones frames ended with old bytes and a good CRC before CPU B came to cut them off.
-    for seed in (1..=16).chain([75, 101]) {
+    for seed in (1..=16).chain([75, 101, 40803]) {
         let is_recorded = endpoints::is_recorded(seed);
         let image = if is_recorded { &recording } else { &image };
         let (result, _) = endpoints::run(image, seed, None);
@@ -24,5 +24,5 @@ fn every_transition_under_a_schedule_is_one_of_the_tables() {
     let missing = taken.into_iter().collect::<Rows>().missing();
     println!("{steps} transitions; not taken: {missing:?}");
     assert!(steps > 4000, "{steps}");
-    assert!(missing.len() < 26, "{missing:?}");
+    assert!(missing.len() < 30, "{missing:?}");
 }
