@@ -201,6 +201,9 @@ pub enum EndpointFault {
     /// The firmware refuses what is right, or takes a row that no table has.
     #[error("the firmware refuses datagrams: {0:?}")]
     Refused(eudp::Refusals),
+    /// More datagrams were refused for a wrong checksum than had one.
+    #[error("{0} datagrams are refused for a wrong checksum, more than have one")]
+    BadSums(u32),
     /// More datagrams are missing than the firmware has counted.
     #[error("{0} datagrams are missing, and no drop was counted")]
     Lost(u32),

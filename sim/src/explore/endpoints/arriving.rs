@@ -239,7 +239,7 @@ impl Host<'_> {
 
     /// Datagrams that found no buffer, since the mailbox was slower, or one that could not be written,
     /// do not come any more.
-    pub(super) fn see_lost(&mut self) {
+    pub(super) fn see_lost(&mut self) -> Result<(), ExploreError> {
         let machine = self.machine.lock();
         let block = machine.word(Extension::Eudp.nic_address());
         let refused = |refusal: Refusal| {
@@ -248,12 +248,15 @@ impl Host<'_> {
         };
         let without_buffer = refused(Refusal::NoBuffer) + self.odd.unwritten;
         // Those with a wrong sum of which nothing is known may be among them, or still come.
-        let others = self.odd.wrong_sums - refused(Refusal::BadSum);
+        let bad_sums = refused(Refusal::BadSum);
         drop(machine);
+        let Some(others) = self.odd.wrong_sums.checked_sub(bad_sums) else {
+            return Err(ExploreError::Endpoint(EndpointFault::BadSums(bad_sums)));
+        };
         let lost = without_buffer.saturating_sub(self.lost + others);
         let missing: usize = self.sides.iter().map(Side::missing).sum();
         if missing == 0 || missing != lost as usize {
-            return;
+            return Ok(());
         }
         for side in &mut self.sides {
             let lost = side.missing() as u32;
@@ -263,6 +266,7 @@ impl Host<'_> {
             side.lost += lost;
             self.lost += lost;
         }
+        Ok(())
     }
 
     /// Lets what is on the wire come, so that its endpoint is open when it does.

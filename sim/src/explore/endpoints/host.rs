@@ -72,7 +72,7 @@ impl Host<'_> {
             self.take_sent()?;
             self.schedule.check_cpus()?;
             self.trace.follow(&self.machine)?;
-            self.see_lost();
+            self.see_lost()?;
             if !self.sides.iter().any(|side| side.is_busy(COUNT)) {
                 return Ok(());
             }
