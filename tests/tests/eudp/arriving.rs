@@ -190,6 +190,42 @@ fn a_frame_without_an_end_is_forgotten() {
     }
 }
 
+/// The MAC drops a frame of which CPU A has seen the headers, and the next one is there before CPU A
+/// looks again, which ages datagrams of which fragments came. It is not taken for the first one.
+#[test]
+fn a_frame_in_the_place_of_another_one_is_its_own() {
+    let mut card = Card::connected(9000);
+    let machine = card.stage.engine.machine().clone();
+    let station = Register::StationAddressLow.offset();
+    let address = machine.lock().bar_read(station);
+    let first = card.now() + 1_000_000;
+    for number in 0..50 {
+        let (lost, good) = (bytes(2 * number, 4000), bytes(2 * number + 1, 4000));
+        // At one of these places of the millisecond, the frame ends while CPU A does that.
+        let begin = first + u64::from(number) * 1_020_000;
+        card.post(0, 16384, number);
+        for frame in card.fragments((number as u16, PORT), &lost, 2048) {
+            send(&mut card, &frame);
+        }
+        assert_eq!(card.completion(), Card::received(number, 4000, true));
+        card.post(0, 16384, number);
+        pass_until(&mut card, begin);
+        let frame = card.inbound(PORT, &lost);
+        let end = send(&mut card, &frame);
+        // The filter rejects the frame from its first hundreds of bytes on.
+        pass_until(&mut card, begin + 5000);
+        machine.lock().bar_write(station, address ^ 1);
+        pass_until(&mut card, end + 200);
+        machine.lock().bar_write(station, address);
+        let frame = card.inbound(PORT, &good);
+        send(&mut card, &frame);
+        assert_eq!(card.completion(), Card::received(number, 4000, true));
+        assert!(card.memory(0, 4000) == good, "{number}");
+    }
+    assert_eq!(card.refusals(), Refusals::default());
+    card.follow();
+}
+
 /// Memory that goes away while a frame is written to it costs its owner that datagram: the buffer comes
 /// back with an error, or the datagram is whole.
 #[test]

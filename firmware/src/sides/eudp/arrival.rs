@@ -21,7 +21,7 @@
 
 use super::chunk::chunk;
 use super::completion::Reporter;
-use super::datagram::Datagram;
+use super::datagram::{Datagram, REACH};
 use super::delivery::TRANSFERS;
 use super::headers::{ETHERNET, HEADERS, UDP};
 use super::receiver::{Arrival, Receiver};
@@ -234,25 +234,13 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
         receiver.arrival.is_passed = true;
         return;
     }
-    let work = &mut receiver.work;
-    if !receiver.arrival.is_judged {
+    let mark = mark(&mut io.bus, start);
+    if !receiver.arrival.is_judged || mark != receiver.arrival.mark {
         receiver.arrival.is_judged = true;
-        let bus = &mut io.bus;
-        // Whether its length is the frame's shows at its end.
-        if packet(bus, base, start) <= LEAST || filter::is_of_group(bus, start) {
-            receiver.arrival.is_passed = true;
-            return;
-        }
-        let datagram = &mut work.flights.next().datagram;
-        if !judge(datagram, reporter, bus, (start, base)) {
-            if receiver.judge_part(io, start, NO_FRAME) {
-                receiver.arrival.shorter = UDP;
-            } else {
-                receiver.arrival.is_passed = true;
-            }
-        }
-        return;
+        receiver.arrival.mark = mark;
+        return look_at_headers(reporter, receiver, io, base);
     }
+    let work = &mut receiver.work;
     let Datagram {
         endpoint, length, ..
     } = work.flights.next().datagram;
@@ -281,6 +269,41 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     receiver.step(rdma::Event::Opened, reporter, io);
 }
 
+/// Judges the frame that arrives by its headers, if these lie in one piece.
+#[inline(never)]
+fn look_at_headers<B: Dispatch>(
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+    base: u32,
+) {
+    let start = receiver.arrival.start;
+    let bus = &mut io.bus;
+    receiver.arrival.shorter = 0;
+    // Whether its length is the frame's shows at its end.
+    let may_be_ours = start <= PACKET_MEMORY_END - REACH
+        && packet(bus, base, start) > LEAST
+        && !filter::is_of_group(bus, start);
+    let datagram = &mut receiver.work.flights.next().datagram;
+    receiver.arrival.is_passed = !may_be_ours;
+    if may_be_ours && !judge(datagram, reporter, bus, (start, base)) {
+        if receiver.judge_part(io, start, NO_FRAME) {
+            receiver.arrival.shorter = UDP;
+        } else {
+            receiver.arrival.is_passed = true;
+        }
+    }
+}
+
+/// What tells a frame from another one, of whose headers the first [`REACH`] bytes lie in one piece:
+/// its length, identification and UDP checksum. The MAC may drop a frame without a word, and CPU A look
+/// again only when the next one has come as far.
+#[inline(always)]
+fn mark<B: Dispatch>(bus: &mut B, start: u32) -> u32 {
+    bus.load(start + ETHERNET + 2)
+        .wrapping_add(bus.load(start + HEADERS - 2))
+}
+
 /// Whether headers are right, and an endpoint's.
 #[inline(always)]
 fn judge<B: Dispatch>(
@@ -305,7 +328,9 @@ pub fn ended<B: Dispatch>(
     io: &mut IoA<B>,
     frame: &ReceivedFrame,
 ) -> End {
-    if frame.start != receiver.arrival.start || is_given_up(io) {
+    let is_other = frame.start != receiver.arrival.start
+        || mark(&mut io.bus, frame.start) != receiver.arrival.mark;
+    if is_other || is_given_up(io) {
         receiver.forget(reporter, io);
         return End::Passed;
     }

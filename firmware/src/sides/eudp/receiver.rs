@@ -39,6 +39,8 @@ pub struct Arrival {
     pub(super) is_passed: bool,
     /// Whether its headers were looked at, and are in the work.
     pub(super) is_judged: bool,
+    /// What tells it from another one that begins at the same place, if it was judged.
+    pub(super) mark: u32,
     /// By how many bytes they are shorter than a datagram's: [`UDP`](super::headers::UDP) if they are a fragment's.
     pub(super) shorter: u32,
 }
@@ -50,6 +52,7 @@ impl Arrival {
         seen: 0,
         is_passed: false,
         is_judged: false,
+        mark: 0,
         shorter: 0,
     };
 }
