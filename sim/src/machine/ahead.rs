@@ -7,6 +7,9 @@
 //! to that cycle they are executed in one run, each with its exact cycles. After it the CPU may
 //! take the [lead](super::lead).
 //!
+//! The one value that the beats of the engines change is `R[C4]` while a frame arrives. It is read
+//! in its own cycle.
+//!
 //! ```text
 //!   cycle      n                                  quiet until
 //!   engines    |  beats of DMA and MAC, no effect yet  | effect
@@ -19,7 +22,7 @@ use super::Machine;
 use crate::cpu::{Access, Operation, Place};
 use crate::timing::Timed;
 use crate::timing::counts::Cause;
-use tigon2_chip::Cpu;
+use tigon2_chip::{Cpu, Register};
 
 impl Machine {
     /// Lets a CPU that has had its turn in `cycle` go on, as far as that can be told now;
@@ -125,7 +128,9 @@ impl Machine {
             if operation.width().is_some() {
                 match core.target(instruction) {
                     Some(Place::Scratch(_)) => {}
-                    Some(Place::Register(_)) => return operation.loads(),
+                    Some(Place::Register(offset)) => {
+                        return operation.loads() && offset != Register::RxProducer.offset();
+                    }
                     Some(Place::Sram(_)) => return operation.loads() && pipeline.is_quiet(),
                     None => return false,
                 }

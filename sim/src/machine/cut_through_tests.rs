@@ -2,15 +2,16 @@
 //! by small programs of register writes.
 
 use super::Machine;
-use super::tests::{K, mac};
+use super::tests::{K, REGISTERS, get, mac};
+use crate::asm::*;
 use crate::timing::BusStalls;
 use crate::timing::Parameters;
 use host_driver::DmaMemory;
 use std::collections::BTreeSet;
 use tigon2_chip::bits::{DmaState, MacRxState};
 use tigon2_chip::dma::DmaDescriptor;
-use tigon2_chip::memory::block;
-use tigon2_chip::{HostAddress, Register};
+use tigon2_chip::memory::{SCRATCH_BASE, block};
+use tigon2_chip::{Cpu, HostAddress, Register};
 use tigon2_model::Board;
 
 const HOST: u64 = 0x1_0000_0000;
@@ -242,4 +243,27 @@ fn what_has_come_of_a_frame_can_be_read() {
         machine.bar_read(Register::RxProducer.offset()) - buffer,
         1520
     );
+}
+
+/// A CPU that has nothing else to do reads `R[C4]` again and again while a frame arrives, and adds up
+/// what it finds. It finds the same if the host stops the machine in each cycle.
+#[test]
+fn a_cpu_finds_what_has_come_in_its_cycle() {
+    let mut program = vec![REGISTERS, get(T0, Register::RxProducer), addu(V0, V0, T0)];
+    program.extend([NOP; 20]);
+    program.extend([j(SCRATCH_BASE + 4), NOP]);
+    let sums = [1, 10, 20_000].map(|step| {
+        let mut machine = Machine::timed(Board::default(), Parameters::default(), 1);
+        mac(&mut machine);
+        machine.load_scratch(Cpu::A, &program);
+        machine.bar_write(Register::CpuAPc.offset(), SCRATCH_BASE);
+        machine.bar_write(Register::CpuAState.offset(), 0);
+        machine.send_frame(machine.now(), crate::machine::tests::frame(3, 1514));
+        let end = machine.cycle() + 20_000;
+        while machine.cycle() < end {
+            machine.run(step);
+        }
+        machine.cpus().core(Cpu::A).gpr(V0 as usize)
+    });
+    assert_eq!(sums, [sums[0]; 3]);
 }

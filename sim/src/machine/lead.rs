@@ -7,8 +7,6 @@
 //! undo record: its registers, and the words that it overwrote. If an exception happens in an
 //! earlier cycle, the CPU is rolled back and executes up to that cycle. So no observer ever sees
 //! it ahead.
-//! one of these cases happens in a cycle in front of it, it is put back and brought to that
-//! cycle. So nobody ever sees it where it would not have been.
 
 use super::Machine;
 use crate::cpu::{Checkpoint, StoredOver, Stretch};
