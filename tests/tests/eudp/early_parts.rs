@@ -233,7 +233,8 @@ fn a_fragment_without_an_end_is_forgotten() {
         card.post(0, BUFFER, number);
         let frames = card.fragments((number as u16, PORT), &sent, MOST);
         let end = send(&mut card, &frames[0]);
-        pass_until(&mut card, end + 1000);
+        // So the second one can be written from its headers on.
+        pass_until(&mut card, end + 60_000);
         let end = send(&mut card, &frames[1]);
         pass_until(&mut card, end - 5000);
         early += u32::from(there(&card, 0, &sent) > FIRST + 2000);
@@ -243,7 +244,8 @@ fn a_fragment_without_an_end_is_forgotten() {
         assert_eq!(card.completion(), Card::received(number, TWO, true));
         assert!(card.memory(0, TWO) == sent);
     }
-    assert!(early >= 6, "{early} of 8 were written early");
+    // CPU A's work of each millisecond takes the time of one.
+    assert!(early >= 7, "{early} of 8 were written early");
     assert_eq!(card.refusals(), Refusals::default());
     card.follow();
 }

@@ -88,6 +88,8 @@ impl Receiver {
         }
         self.arrival = Arrival {
             start,
+            // What headers are read of has to lie in one piece.
+            is_passed: start > PACKET_MEMORY_END - REACH,
             ..Arrival::NONE
         };
         self.hear(recv::Event::Begun, reporter, io);
@@ -120,8 +122,7 @@ pub(super) fn look<B: Dispatch>(
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) -> bool {
-    if guarded::arriving(receive, io) == Arriving::Frame {
-        begin(receive, reporter, receiver, io);
+    if guarded::arriving(receive, io) == Arriving::Frame && begin(receive, reporter, receiver, io) {
         return false;
     }
     for _ in 0..BETWEEN {
@@ -151,24 +152,26 @@ pub(super) fn glance<B: Dispatch>(
     }
 }
 
-/// A frame arrives: begins to follow it, if it is worth that.
+/// A frame arrives: begins to follow it, if it is worth that. Returns whether it has begun, or whether
+/// there is too little of it to tell.
 #[inline(always)]
 fn begin<B: Dispatch>(
     receive: &mut Receive,
     reporter: &mut Reporter,
     receiver: &mut Receiver,
     io: &mut IoA<B>,
-) {
+) -> bool {
     let start = guarded::next_start(receive, io);
     // If the buffer's end is in between, this may look too early: `open` looks again.
     if io.bus.read(Register::RxProducer).wrapping_sub(start) < LOOK {
-        return;
+        return true;
     }
     if packet(&mut io.bus, receive.base(), start) <= LEAST {
         io.bus.clear(EventBit::FollowFrame);
-        return;
+        return false;
     }
     receiver.follow_from(start, reporter, io);
+    true
 }
 
 /// Bytes of the IPv4 packet of the frame that begins at `start`.
@@ -269,7 +272,7 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     receiver.step(rdma::Event::Opened, reporter, io);
 }
 
-/// Judges the frame that arrives by its headers, if these lie in one piece.
+/// Judges the frame that arrives by its headers.
 #[inline(never)]
 fn look_at_headers<B: Dispatch>(
     reporter: &mut Reporter,
@@ -281,9 +284,7 @@ fn look_at_headers<B: Dispatch>(
     let bus = &mut io.bus;
     receiver.arrival.shorter = 0;
     // Whether its length is the frame's shows at its end.
-    let may_be_ours = start <= PACKET_MEMORY_END - REACH
-        && packet(bus, base, start) > LEAST
-        && !filter::is_of_group(bus, start);
+    let may_be_ours = packet(bus, base, start) > LEAST && !filter::is_of_group(bus, start);
     let datagram = &mut receiver.work.flights.next().datagram;
     receiver.arrival.is_passed = !may_be_ours;
     if may_be_ours && !judge(datagram, reporter, bus, (start, base)) {

@@ -5,7 +5,8 @@
 //!   write channel                        | 1st | wait | 2nd |   | last | completion
 //! ```
 //!
-//! The last chunk begins when the frame has ended; the others are done by then.
+//! The last chunk begins when the frame has ended. The others are done by then, unless CPU A looked so
+//! late that it is better to have the channel at work.
 
 use super::headers::HEADERS;
 #[cfg(test)]
@@ -19,13 +20,16 @@ const CHUNK: u32 = 1024;
 const TURN: u32 = 256;
 /// The wire's bytes that may pass between two looks.
 const LOOKS: u32 = 448;
+/// The wire's bytes that pass until CPU A sees to a frame that ended while a chunk was under way, beyond
+/// those until it sees to another one.
+const LATE: u32 = 640;
 
 /// Bytes of the next chunk of a datagram with `length` bytes of data, of which so many were queued
 /// before, when `there` bytes of its frame have come; 0 if it is better to wait.
 ///
-/// The write channel moves a byte in less than half of the wire's time. A chunk that is under way when
-/// the frame ends would delay the rest, so the last one begins early enough to be done by then, and
-/// as late as that allows.
+/// The write channel moves a byte in less than half of the wire's time. The last chunk in front of the
+/// frame's end begins as late as allows it to be done by then. If less time than that is left, it is
+/// written if the channel has done more of it by then than CPU A loses by seeing the frame's end late.
 #[inline(always)]
 pub(super) const fn chunk(length: u32, written: u32, there: u32) -> u32 {
     // What follows the data counts for nothing: where a next word ends, so does a chunk.
@@ -36,16 +40,12 @@ pub(super) const fn chunk(length: u32, written: u32, there: u32) -> u32 {
     let Some(left) = length.checked_sub(written + come) else {
         return 0;
     };
-    let Some(spare) = left.checked_sub(ready / 2 + TURN) else {
-        // Who looks late writes the part of it that is done by then, if that is worth it.
-        let most = (left.saturating_sub(TURN + LOOKS) * 2) & !3;
-        return if most >= 2 * CHUNK { most } else { 0 };
+    let is_worth = match left.checked_sub(ready / 2 + TURN) {
+        // It will be under way when the frame ends.
+        None => left > TURN + LATE && ready >= LEAST_CHUNK,
+        Some(spare) => ready >= CHUNK || spare < LOOKS && ready >= LEAST_CHUNK,
     };
-    if ready >= CHUNK || spare < LOOKS && ready >= LEAST_CHUNK {
-        ready
-    } else {
-        0
-    }
+    if is_worth { ready } else { 0 }
 }
 
 #[cfg(test)]
@@ -68,9 +68,10 @@ mod tests {
                 assert!(HEADERS + written + next <= there, "it has come");
                 written += next;
                 free = there + next / 2 + TURN;
+                let left = HEADERS + length - there;
                 assert!(
-                    free <= HEADERS + length,
-                    "it is done before the frame's end"
+                    free <= HEADERS + length || left > TURN + LATE,
+                    "it is done before the frame's end, or worth the delay"
                 );
                 chunks.push(next);
             }
@@ -94,13 +95,13 @@ mod tests {
         assert!(chunks(8972, 8).len() > 4);
     }
 
-    /// Who looks late writes less than has come, so that it is done before the frame has ended.
+    /// Who looks late writes what has come, unless the frame is about to end.
     #[test]
-    fn a_late_look_writes_what_is_done_by_then() {
+    fn a_late_look_keeps_the_channel_at_work() {
         let length = 8976;
-        assert_eq!(chunk(length, 0, HEADERS + 5000), 5000);
-        let late = chunk(length, 0, HEADERS + 6500);
-        assert_eq!(late, (2 * (length - 6500 - TURN - LOOKS)) & !3);
+        for there in [5000, 6000, 8000] {
+            assert_eq!(chunk(length, 0, HEADERS + there), there);
+        }
         assert_eq!(chunk(length, 0, HEADERS + 8400), 0, "too late");
     }
 }
