@@ -47,10 +47,8 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
         b.send.take_back(&mut b.io);
     }
     send::data_ready(&mut b.send, &mut b.io);
-    if !b.send.is_lent()
-        && let Some(sender) = b.eudp.sender()
-    {
-        sender.begin_turn();
+    if let Some(sender) = b.eudp.sender() {
+        sender.begin_turn(&b.send, &mut b.io);
     }
 }
 

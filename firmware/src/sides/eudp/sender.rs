@@ -26,6 +26,7 @@ mod early;
 mod inline;
 mod prepare;
 mod transitions;
+mod turns;
 
 use super::frame::{LAST, SUMMED, TRANSFERS};
 use super::job::shape;
@@ -41,15 +42,12 @@ use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN};
 use crate::path::send::SendPath;
 use frame_pipeline::{Machine, sdma, send};
 use host_interface::eudp::{BlockWord, MAILBOX};
-use prepare::wait_for_reads;
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
-
-/// Microseconds until a frame is tried again that found no room.
-const AGAIN: u32 = 10;
+use turns::wait_for_reads;
 
 /// How often the channel is looked at for the next part before other events have their turn: coming
 /// back takes longer.
@@ -58,10 +56,6 @@ const LOOKS: u32 = 16;
 /// What is done in one go, while other events wait: a frame counts as one, and a datagram's last one as
 /// two.
 const TOGETHER: u8 = 8;
-
-/// Transitions of an endpoints' turn while the host has frames, too: a frame takes three. So a turn has
-/// about as many frames as one of the host's, of sixteen BDs.
-const TURN: u8 = 3 * 16;
 
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
 const SEEN: u32 = 32;
@@ -238,8 +232,7 @@ impl Sender {
     pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         // The one that is prepared comes when the frame in SDMA has ended.
         let waits = self.work.is_prepared && !self.sdma.is_in(sdma::State::Idle);
-        let more = self.queues.any() || self.work.job.is_left || self.work.is_prepared;
-        if more && !waits && !self.work.watch.is_on() {
+        if self.has_frames() && !waits && !self.work.watch.is_on() {
             self.go(send, io);
         }
     }
@@ -264,15 +257,13 @@ impl Sender {
 
     /// Whether no frame is in work, and none to be taken: the path may be had, though it is lent.
     pub fn rests(&self) -> bool {
-        let is_idle = self.sdma.is_in(sdma::State::Idle) && !self.work.is_prepared;
-        is_idle && !self.queues.any() && !self.work.job.is_left
+        self.sdma.is_in(sdma::State::Idle) && !self.has_frames()
     }
 
-    /// The host's frames have had their turn.
+    /// Whether frames are to come behind the one in SDMA.
     #[inline(always)]
-    pub const fn begin_turn(&mut self) {
-        self.owes = false;
-        self.turn = self.steps as u8;
+    const fn has_frames(&self) -> bool {
+        self.queues.any() || self.work.job.is_left || self.work.is_prepared
     }
 
     /// Whether no endpoint is open, and none of their frames in work.
@@ -446,27 +437,6 @@ impl Sender {
             }
             finished = true;
         }
-    }
-
-    /// Whether the next frame may come though an endpoint is to be closed, whose turn is behind each
-    /// frame, or the host has frames, whose turn is behind each of ours.
-    #[inline(never)]
-    fn goes_on<B: Dispatch>(
-        &mut self,
-        idle: bool,
-        ahead: bool,
-        send: &mut SendPath,
-        io: &mut IoB<B>,
-    ) -> bool {
-        if self.closing != 0 && idle {
-            self.close(send, io);
-        }
-        let is_over = (self.steps as u8).wrapping_sub(self.turn) >= TURN;
-        let waits = send.has_waiting() && (self.owes || ahead && is_over);
-        if waits && idle {
-            self.take_turns(send, io);
-        }
-        !waits
     }
 
     /// Says how many transitions there were.

@@ -1,10 +1,9 @@
 //! The frame that comes next: prepared while the one before is fetched, then given to SDMA.
 
-use super::{AGAIN, SEEN, Sender};
+use super::turns::{wait, wait_for_reads};
+use super::{SEEN, Sender};
 use crate::io::IoB;
-use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
-use crate::path::send::own::Wait;
 use crate::sides::eudp::frame::{AHEAD, GATHERED, WHOLE};
 use crate::sides::eudp::job::Next;
 use crate::sides::eudp::machines::Work;
@@ -12,8 +11,6 @@ use crate::sides::eudp::queue::Here;
 use crate::sides::eudp::whole::Other;
 use frame_pipeline::{sdma, send};
 use host_interface::eudp::Status;
-use tigon2_chip::Cpu;
-use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
 impl Sender {
@@ -203,16 +200,6 @@ impl Sender {
         work.is_cut = false;
     }
 
-    /// The host's own frames have their turn: the next one comes when these are read, or soon.
-    #[inline(never)]
-    pub(super) fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        send.take_back(io);
-        self.owes = true;
-        if (self.queues.any() || self.work.job.is_left) && !io.is_armed(SlotB::Watch) {
-            io.arm(SlotB::Watch, AGAIN);
-        }
-    }
-
     /// Sees which frames have left.
     #[inline(never)]
     pub(super) fn see_sent<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
@@ -225,24 +212,5 @@ impl Sender {
                 self.see_others_sent(unsent.max(1), io);
             }
         }
-    }
-}
-
-#[inline(never)]
-pub(super) fn wait_for_reads<B: Dispatch>(io: &mut IoB<B>) {
-    wait(Wait::Reads, io);
-}
-
-/// The next frame has to wait.
-#[inline(never)]
-fn wait<B: Dispatch>(wait: Wait, io: &mut IoB<B>) {
-    match wait {
-        Wait::Reads => {
-            // The doorbell goes in front of the host's next frames, and what sees the reads
-            // done goes in front of the doorbell.
-            io.bus.set(EventBit::DmaReadComplete);
-            io.bus.ring(Cpu::B);
-        }
-        Wait::Later => io.arm(SlotB::Watch, AGAIN),
     }
 }
