@@ -49,7 +49,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 8;
+pub const LAYOUT: u32 = 9;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -345,14 +345,10 @@ table! {
         Unreadable = 2,
         /// There is no link.
         LinkDown = 3,
-        /// The endpoint was closed.
-        Closed = 4,
-        /// A datagram's data was longer than the memory: the rest is lost.
-        Truncated = 5,
         /// Fragments of a datagram were put into its memory, and the datagram was given up.
-        Incomplete = 6,
+        Incomplete = 4,
         /// A datagram came, and the memory could not be written.
-        Unwritable = 7,
+        Unwritable = 5,
     }
 }
 

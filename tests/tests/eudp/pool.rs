@@ -391,6 +391,20 @@ fn what_no_pool_is_for_is_the_kernels() {
     pooled.refused(Refusals::default());
 }
 
+/// An endpoint that is connected to nobody is not connected to who has no address.
+#[test]
+fn fragments_from_nowhere_are_the_kernels() {
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
+    card.post(0, 4000, 1);
+    let frames = card.fragments((1, PORT), &bytes(1, 4000), MOST);
+    let from_nowhere = |frame: &Vec<u8>| changed(frame, |packet| packet[12..16].fill(0));
+    let mut frames: Vec<Vec<u8>> = frames.iter().map(from_nowhere).collect();
+    frames.rotate_left(1);
+    card.arrive(&frames);
+    assert_eq!(card.stage.receive(3), frames);
+    assert_eq!(card.refusals(), Refusals::default());
+}
+
 /// A datagram in the pool has taken the endpoint's buffer. Whichever of the two is closed, the other
 /// one goes on.
 #[test]

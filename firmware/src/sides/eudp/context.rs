@@ -127,10 +127,13 @@ impl Reporter {
         })
     }
 
-    /// The only open endpoint of an address that is connected to a source.
+    /// The only open endpoint of an address that is connected to a source; none is to 0.0.0.0.
     #[inline(never)]
     fn connected<B: Bus>(&self, bus: &mut B, source: u32, address: u32, vlan: u32) -> Option<u32> {
         let mut found = None;
+        if source == 0 {
+            return None;
+        }
         for endpoint in each(self.open) {
             let queue = self.queues.get(endpoint as usize)?;
             let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Connected);
