@@ -31,5 +31,6 @@ mod recovery;
 mod rows;
 mod sending;
 mod stalling;
+mod stopping;
 mod streams;
 mod vlan;
