@@ -62,6 +62,7 @@ impl Sender {
         }
     }
 
+    /// The next frame is tried soon, unless SDMA has one: then it comes behind that.
     #[inline(never)]
     fn wait_for_turn<B: Dispatch>(&self, io: &mut IoB<B>) {
         if self.sdma.is_in(sdma::State::Idle) && !io.is_armed(SlotB::Watch) {
