@@ -6,6 +6,7 @@
 
 use super::card::Kit;
 use super::churn::{account, drain};
+use super::flooded::{self, Datagrams, Flooded};
 use super::frames::{Kind, WANTED};
 use super::loaded::Loaded;
 use anyhow::{Context, Result};
@@ -241,7 +242,32 @@ fn container(kit: &Kit, words: &[u32]) -> Vec<u8> {
 /// # Errors
 /// If a wall refuses it, or the card does not carry the datagrams any more.
 pub fn run(kit: &Kit) -> Result<Vec<Contained>> {
-    all().iter().map(|hostile| one(kit, hostile)).collect()
+    let alone: Result<Vec<Contained>> = all().iter().map(|hostile| one(kit, hostile)).collect();
+    let mut rows = alone?;
+    rows.extend(floods(kit)?);
+    Ok(rows)
+}
+
+/// The same of an extension that sends messages to another card, and of that card.
+fn floods(kit: &Kit) -> Result<[Contained; 2]> {
+    let datagrams = Datagrams {
+        bytes: DATAGRAM,
+        rate: PART * wire_limit(DATAGRAM),
+        nanoseconds: LOOK,
+    };
+    let [here, there] = flooded::run(kit, datagrams)?;
+    let contained = |name, card: Flooded| Contained {
+        name,
+        counted: format!("{:?}", DomainCount::Runs),
+        runs: card.runs,
+        of_them: card.runs,
+        suspended: card.suspended,
+        rates: card.rates,
+    };
+    Ok([
+        contained("floods the other card with messages", here),
+        contained("the same, seen there", there),
+    ])
 }
 
 fn one(kit: &Kit, hostile: &Hostile) -> Result<Contained> {

@@ -43,6 +43,7 @@ mod cutter;
 pub mod emulated;
 pub mod exchange;
 pub mod explored;
+mod flooded;
 pub mod flow;
 pub mod frames;
 pub mod guarded;
