@@ -85,6 +85,9 @@ pub enum Line {
     Placed,
 }
 
+/// Frames that a domain may keep.
+const HOARD: usize = 4;
+
 /// A handler to cut off.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -96,6 +99,8 @@ pub struct Subject {
     pub cause: Cause,
     /// It never returns.
     pub endless: bool,
+    /// Runs before it does the same each time.
+    before: usize,
 }
 
 impl Subject {
@@ -105,6 +110,7 @@ impl Subject {
             handler,
             cause: Cause::Frame(kind),
             endless,
+            before: 0,
         }
     }
 
@@ -114,6 +120,16 @@ impl Subject {
             handler,
             cause,
             endless: false,
+            // From the first piece on a picture is under way, so a placement waits for the next one.
+            before: matches!(cause, Cause::Piece(_)).into(),
+        }
+    }
+
+    /// The handler that keeps what it gets, when it has all that a domain may keep.
+    fn of_full_hoard() -> Subject {
+        Subject {
+            before: HOARD,
+            ..Subject::new("tests/extensions/keeping", 2, Kind::Typed(0), false)
         }
     }
 
@@ -123,6 +139,7 @@ impl Subject {
             handler,
             cause: Cause::Message(call),
             endless,
+            before: 0,
         }
     }
 
@@ -135,6 +152,7 @@ impl Subject {
             handler,
             cause: Cause::Peer(cause),
             endless,
+            before: 0,
         }
     }
 
@@ -200,6 +218,7 @@ pub fn subjects() -> Vec<Subject> {
         Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 0, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 1, Kind::Typed(0), false),
+        Subject::of_full_hoard(),
         Subject::new("tests/extensions/keeping", 3, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 4, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 7, Kind::Typed(0), true),
@@ -306,8 +325,7 @@ fn everywhere(kit: &Kit, subject: &Subject, round: usize, row: &mut Row) -> Resu
     bench.load(kit, subject)?;
     let mut once =
         |instructions, row: &mut Row| bench.once(subject, (round as u16, bytes), instructions, row);
-    if let Cause::Piece(_) = subject.cause {
-        // From now on a picture is under way, so a placement waits for the next one.
+    for _ in 0..subject.before {
         once(None, row)?;
     }
     // A run that is left alone.
