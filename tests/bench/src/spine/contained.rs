@@ -265,8 +265,8 @@ fn floods(kit: &Kit) -> Result<[Contained; 2]> {
         rates: card.rates,
     };
     Ok([
-        contained("floods the other card with messages", here),
-        contained("the same, seen there", there),
+        contained("floods the other card: seen here", here),
+        contained("floods the other card: seen there", there),
     ])
 }
 

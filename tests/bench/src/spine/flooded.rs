@@ -6,8 +6,9 @@
 //!                   ▼ host                                               ▼ host
 //! ```
 
-use super::card::Kit;
+use super::card::{Kit, SpineCard};
 use super::exchange::{Exchange, handler};
+use super::frames::Kind;
 use anyhow::{Context, Result};
 use host_interface::spine::DomainCount;
 use testbed::paths::board_file;
@@ -21,8 +22,8 @@ const BATCH: u32 = 64;
 const STEP: u64 = 20_000;
 /// Nanoseconds in which the flood begins.
 const BEGIN: u64 = 1_000_000;
-/// EtherType that nobody has a guard for.
-const PLAIN: [u8; 2] = [0x88, 0xB6];
+/// A UDP port that nobody has a guard for.
+const DISCARD: u16 = 9;
 
 /// Datagrams that come to each card.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +77,9 @@ fn carry(exchange: &mut Exchange, datagrams: Datagrams) -> Result<[f64; 2]> {
         nanoseconds,
     } = datagrams;
     let period = (1e9 / rate) as u64;
+    let datagram = Kind::Datagram(DISCARD);
+    let frame = |card: &SpineCard| datagram.frame(card.nic.station(), 0, HEADERS + bytes);
+    let frames = exchange.cards.each_ref().map(frame);
     let now = exchange.cards[0].machine.lock().now();
     let (mut due, end) = (now, now + nanoseconds);
     // What came before does not count.
@@ -83,12 +87,8 @@ fn carry(exchange: &mut Exchange, datagrams: Datagrams) -> Result<[f64; 2]> {
     let mut got = [0; 2];
     while exchange.cards[0].machine.lock().now() < end {
         while due < end && due < exchange.cards[0].machine.lock().now() + STEP {
-            for card in &exchange.cards {
-                let mut frame = card.nic.station().to_vec();
-                frame.extend([2, 0, 0, 0, 0, 9]);
-                frame.extend(PLAIN);
-                frame.resize(HEADERS + bytes, 0);
-                card.machine.lock().send_frame(due, frame);
+            for (card, frame) in exchange.cards.iter().zip(&frames) {
+                card.machine.lock().send_frame(due, frame.clone());
             }
             due += period;
         }
