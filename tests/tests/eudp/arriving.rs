@@ -94,7 +94,7 @@ fn a_datagram_is_written_while_it_arrives() {
 }
 
 /// CPU A looks for frames that arrive, but a short one does not wait for the end of a look: it is there
-/// as soon as if nobody looked, but for less than 300 ns. Half of a look is 250 ns.
+/// as soon as if nobody looked, but for less than 240 ns, half of a look.
 #[test]
 fn a_short_datagram_does_not_wait_for_a_look() {
     for length in [1, 60, 100, 400, 800, 1200] {
@@ -119,7 +119,7 @@ fn a_short_datagram_does_not_wait_for_a_look() {
             times[times.len() / 2]
         });
         println!("{length} bytes: {stored} ns after the end if nobody looks, {through} else");
-        assert!(through < stored + 300, "{length} bytes");
+        assert!(through < stored + 240, "{length} bytes");
     }
 }
 

@@ -34,6 +34,7 @@ fn after(step: u64) -> [(u32, u64); 2] {
 #[test]
 fn a_card_that_is_stopped_does_the_same() {
     let once = after(TIME);
+    // Whole numbers of cycles.
     for step in [500, 1000, 20_000] {
         assert_eq!(after(step), once, "stopped each {step} ns");
     }
