@@ -17,7 +17,7 @@ const BETWEEN: u64 = 20;
 /// The gap alone.
 const GAP: u64 = 12;
 /// Reads that the transmitter asks for at once: its FIFO, and the descriptor.
-pub(super) const TRANSMIT_AHEAD: u64 = 9 + 1;
+pub(crate) const TRANSMIT_AHEAD: u64 = 9 + 1;
 /// Byte times from the start of a received frame, and those of an access, to its first
 /// write.
 const RECEIVE_AFTER: u64 = 8;

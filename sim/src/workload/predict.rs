@@ -6,14 +6,18 @@
 //! ```text
 //!   coarse   [sum of all layers]         o + fetch(n) + wire(n)
 //!   fine     [lead + slowest layer]      o + fetch(T) + max(wire(n), fetch(n) - fetch(T) + wire(last part))
-//!   gap-free stream, either way          n / max(fetch(n), wire(n) + gap)
+//!   gap-free stream, either way          n / max(again(n), wire(n) + gap)
 //! ```
+//!
+//! `again(n)` is the read channel's time from one frame of a stream to the next. The MAC begins a frame
+//! when the channel is done with it, and its first accesses to SRAM come before the channel's next
+//! descriptor.
 //!
 //! `T` is the first part of a cut frame ([`Model::lead`]): the least for which each later part is
 //! there in time on a bus whose latencies are the longest of the profile. `o` is measured, at the
 //! smallest and at the largest frame of 1500 bytes only; all else is arithmetic.
 
-use crate::timing::Parameters;
+use crate::timing::{Parameters, TRANSMIT_AHEAD};
 use crate::workload::cut_through::Speeds;
 use tigon2_chip::dma::DESCRIPTOR_BYTES;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
@@ -46,8 +50,12 @@ pub struct Model {
     ahead: usize,
     /// Bytes of a transaction.
     burst: usize,
-    /// Of a transfer: its descriptor, its start, its end.
-    transfer: f64,
+    /// A cycle of the core and of the SRAM port.
+    cycle: f64,
+    /// Of a transfer, in cycles: its descriptor, its start, its end.
+    steps: u64,
+    /// Bytes of the MAC's accesses to SRAM.
+    access: usize,
     /// For which the channel waits when the MAC begins a frame.
     mac_first: f64,
     /// What is measured, per frame.
@@ -72,7 +80,9 @@ impl Model {
             write_latency: clock * parameters.pci_wr as f64,
             beat: clock * 64.0 / f64::from(board.pci.bits.max(1)),
             burst: parameters.burst as usize,
-            transfer: cycle * (steps + ROUNDING) as f64,
+            cycle,
+            steps,
+            access: parameters.port_bytes as usize,
             mac_first: cycle * MAC_FIRST as f64,
             overhead: 0.0,
         }
@@ -91,7 +101,7 @@ impl Model {
     }
 
     fn moved(&self, bytes: usize, latency: f64) -> f64 {
-        self.transfer + self.on_bus(bytes, latency)
+        self.cycle * (self.steps + ROUNDING) as f64 + self.on_bus(bytes, latency)
     }
 
     fn on_bus(&self, bytes: usize, latency: f64) -> f64 {
@@ -112,6 +122,13 @@ impl Model {
     /// The read channel's time for one transfer of `bytes`.
     pub fn fetch(&self, bytes: usize) -> f64 {
         self.moved(bytes, self.latency)
+    }
+
+    /// The read channel's time from one frame to the next in a stream that the bus limits.
+    fn again(&self, bytes: usize) -> f64 {
+        let first = (1 + bytes.div_ceil(self.access.max(1)) as u64).min(TRANSMIT_AHEAD);
+        // The channel is done when it has got the last beat.
+        self.cycle * (self.steps + first) as f64 + self.read_on_bus(bytes) - self.beat
     }
 
     /// A frame's time on the wire, without its gap.
@@ -154,7 +171,7 @@ impl Model {
     /// Bits of frames per second in a stream without gaps in the host, in Mb/s: the slowest layer
     /// decides, cut through or not.
     pub fn bandwidth(&self, bytes: usize) -> f64 {
-        bytes as f64 * 8000.0 / self.fetch(bytes).max(self.slot(bytes))
+        bytes as f64 * 8000.0 / self.again(bytes).max(self.slot(bytes))
     }
 
     /// A frame's time on the wire with its gap.
