@@ -43,6 +43,23 @@ fn what_extensions_do_not_have_is_refused() {
             "impl<T: Iterator> X<<T as Iterator>::Item> for T {}",
             Refusal::Projection,
         ),
+        ("impl<T: Iterator> X for T::Item {}", Refusal::Projection),
+        (
+            "impl<T: Iterator> X<[T::Item; 2]> for T {}",
+            Refusal::Projection,
+        ),
+        (
+            "impl<T: Iterator> X for T where T::Item: Copy {}",
+            Refusal::Projection,
+        ),
+        ("impl X<Self::Item> for u32 {}", Refusal::Projection),
+        // Syntax that the parser keeps as words, in each place where it does.
+        ("const fn f();", Refusal::Unknown),
+        ("impl X { fn f(); }", Refusal::Unknown),
+        ("trait T { pub fn f(); }", Refusal::Unknown),
+        ("fn f() { match x { box y => {} } }", Refusal::Unknown),
+        ("fn f<T: const X>() {}", Refusal::Unknown),
+        ("fn f() { builtin # deref(x) }", Refusal::Unknown),
         ("extern \"C\" { fn f(); }", Refusal::Extern),
         ("extern \"C\" fn f() {}", Refusal::Extern),
         ("extern crate alloc;", Refusal::Extern),

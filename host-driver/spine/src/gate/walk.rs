@@ -1,6 +1,7 @@
 //! The walk over the syntax of a file: what is refused where.
 
 use super::Refusal;
+use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -80,12 +81,30 @@ impl Walk {
     }
 }
 
-/// Whether a type names `<T as Trait>::Name`.
-struct Projections(bool);
+/// Whether the head of an implementation names `<T as Trait>::Name`, or `T::Name` for short.
+struct Projections<'a> {
+    /// The head's own parameters.
+    generics: &'a syn::Generics,
+    found: bool,
+}
 
-impl<'ast> Visit<'ast> for Projections {
+impl Projections<'_> {
+    fn is_parameter(&self, name: &syn::Ident) -> bool {
+        let mut parameters = self.generics.type_params();
+        name == "Self" || parameters.any(|parameter| parameter.ident == *name)
+    }
+}
+
+impl<'ast> Visit<'ast> for Projections<'_> {
     fn visit_qself(&mut self, _: &'ast syn::QSelf) {
-        self.0 = true;
+        self.found = true;
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let first = path.segments.first();
+        self.found |=
+            path.segments.len() > 1 && first.is_some_and(|first| self.is_parameter(&first.ident));
+        visit::visit_path(self, path);
     }
 }
 
@@ -141,13 +160,16 @@ impl<'ast> Visit<'ast> for Walk {
         if node.unsafety.is_some() {
             self.refuse(node, Refusal::Unsafe);
         }
-        let mut projections = Projections(false);
+        let mut projections = Projections {
+            generics: &node.generics,
+            found: false,
+        };
         projections.visit_type(&node.self_ty);
         if let Some((_, path, _)) = &node.trait_ {
             projections.visit_path(path);
         }
         projections.visit_generics(&node.generics);
-        if projections.0 {
+        if projections.found {
             self.refuse(node, Refusal::Projection);
         }
         visit::visit_item_impl(self, node);
@@ -203,25 +225,9 @@ impl<'ast> Visit<'ast> for Walk {
         }
     }
 
-    // What the parser does not understand is not understood here either.
-    fn visit_item(&mut self, node: &'ast syn::Item) {
-        if matches!(node, syn::Item::Verbatim(_)) {
-            self.refuse(node, Refusal::Unknown);
-        }
-        visit::visit_item(self, node);
-    }
-
-    fn visit_expr(&mut self, node: &'ast syn::Expr) {
-        if matches!(node, syn::Expr::Verbatim(_)) {
-            self.refuse(node, Refusal::Unknown);
-        }
-        visit::visit_expr(self, node);
-    }
-
-    fn visit_type(&mut self, node: &'ast syn::Type) {
-        if matches!(node, syn::Type::Verbatim(_)) {
-            self.refuse(node, Refusal::Unknown);
-        }
-        visit::visit_type(self, node);
+    // Those of macros and attributes are judged above. Any other words are syntax that the parser does
+    // not understand, so it is not understood here either.
+    fn visit_token_stream(&mut self, node: &'ast TokenStream) {
+        self.refuse(node, Refusal::Unknown);
     }
 }
