@@ -60,6 +60,8 @@ struct Loaded {
     name: String,
     bytes: u32,
     stack: u32,
+    /// Of its signer.
+    priority: u32,
     routes: routes::Routes,
     lease: Lease,
 }
@@ -100,8 +102,19 @@ impl Extensions {
         Ok(self.loader.insert(loader))
     }
 
-    /// Loads a container, and has the frames that `guards` name go to it behind those that
-    /// others want. Returns the domain's number. When the guards are refused it is not loaded.
+    /// Where guards of a priority go: behind those of a higher one, and of the same one.
+    fn place_of(&self, priority: u32) -> usize {
+        let is_lower = |guard: &Guard| {
+            let row = self.loaded.get(guard.domain as usize);
+            row.is_some_and(|row| row.as_ref().is_some_and(|row| row.priority < priority))
+        };
+        let place = self.guards.iter().position(is_lower);
+        place.unwrap_or(self.guards.len())
+    }
+
+    /// Loads a container, and has the frames that `guards` name go to it, behind those that others of
+    /// the same priority or a higher one want. Returns the domain's number. When the guards are
+    /// refused it is not loaded.
     ///
     /// # Errors
     /// Which of the walls refused it, and why.
@@ -117,14 +130,15 @@ impl Extensions {
         let build = *self.policy.build().ok_or(PolicyError::NoBuild)?;
         let policy = self.policy.clone();
         // By the signer that it names: whether that has signed it is judged before it is loaded.
-        policy
-            .grant(&image.trailer().signer, image.grade())?
-            .judge(guards)?;
+        let grant = policy.grant(&image.trailer().signer, image.grade())?;
+        grant.judge(guards)?;
+        let priority = grant.priority;
         let loader = self.loader(card)?;
         let (domain, proof) = loader.load(card, container, &policy, &build)?;
         let before = self.guards.clone();
         let new = guards.iter().map(|guard| guard.of_domain(domain));
-        self.guards.extend(new);
+        let at = self.place_of(priority);
+        self.guards.splice(at..at, new);
         let guards = self.guards.clone();
         let loader = self.loader(card)?;
         if let Err(refused) = loader.set_guards(card, &guards) {
@@ -138,6 +152,7 @@ impl Extensions {
                 name,
                 bytes,
                 stack: proof.most,
+                priority,
                 routes: routes::Routes::new(),
                 lease: Lease::NONE,
             });

@@ -16,6 +16,7 @@
 //! region = 4096                   # bytes of statics
 //! memory = 16384                  # bytes of text, constants and statics
 //! stack = 256                     # bytes that a handler may need
+//! priority = 10                   # guards of a higher one are asked first; 0 by default
 //! guards = ["udp:4000-4999"]      # which frames its handlers may get, see `guard::GuardGrant`
 //! leases = [{ address = 0xD0000000, bytes = 0x400000 }] # of the bus, to write to; none by default
 //! screen = 0x400000               # bytes of the driver's memory, to write to; none by default
@@ -125,6 +126,8 @@ struct SignerEntry {
     memory: u32,
     stack: u32,
     #[serde(default)]
+    priority: u32,
+    #[serde(default)]
     guards: Vec<String>,
     #[serde(default)]
     leases: Vec<LeaseEntry>,
@@ -168,6 +171,8 @@ pub struct Grant {
     pub memory: u32,
     /// Bytes of stack.
     pub stack: u32,
+    /// Frames are held against the guards of its extensions before those of a lower one.
+    pub priority: u32,
     /// Guards that its extensions may have.
     pub guards: Vec<GuardGrant>,
     /// Ranges of the bus that its extensions may be leased.
@@ -298,6 +303,7 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
         region: entry.region,
         memory: entry.memory,
         stack: entry.stack,
+        priority: entry.priority,
         leases: leases.collect(),
         screen: entry.screen,
         guards: guards

@@ -101,11 +101,36 @@ fn policy_from(
     watchdog: u32,
     [region, memory]: [u32; 2],
 ) -> Policy {
-    let key = digits_of_bytes(&signer().public());
+    let granted = granted_to(signer(), patience, guards, watchdog, [region, memory]);
+    policy_of_build(&granted)
+}
+
+/// A policy by which these signers are granted the same, each at its priority.
+pub fn policy_with_priorities(signers: [(&Signer, u32); 2]) -> Policy {
+    let granted = signers.map(|(signer, priority)| {
+        let granted = granted_to(signer, 3, &["any"], 10, [4096, 8192]);
+        format!("{granted}priority = {priority}\n")
+    });
+    policy_of_build(&granted.concat())
+}
+
+/// A policy that trusts this build, with what signers are granted.
+fn policy_of_build(granted: &str) -> Policy {
     let build = digits_of_bytes(&build_id());
-    Policy::parse(&format!(
+    Policy::parse(&format!("build = {build:?}\n{granted}")).expect("a policy")
+}
+
+/// What a policy says of a signer.
+fn granted_to(
+    signer: &Signer,
+    patience: u32,
+    guards: &[&str],
+    watchdog: u32,
+    [region, memory]: [u32; 2],
+) -> String {
+    let key = digits_of_bytes(&signer.public());
+    format!(
         r#"
-        build = "{build}"
         [[signer]]
         key = "{key}"
         domains = [
@@ -122,8 +147,7 @@ fn policy_from(
         leases = [{{ address = 0xD0000000, bytes = 0x10000 }}]
         screen = 0x10000
         "#
-    ))
-    .expect("a policy")
+    )
 }
 
 /// Who signs the tests' extensions.
@@ -164,6 +188,13 @@ fn container_with(folder: &Path, table: Option<u32>) -> Vec<u8> {
 /// That of an extension of the project's.
 pub fn ours(name: &str) -> Vec<u8> {
     container(&paths::root().join("firmware/spine/extensions").join(name))
+}
+
+/// The same, signed by somebody else.
+pub fn ours_signed_by(name: &str, signer: &Signer) -> Vec<u8> {
+    let folder = paths::root().join("firmware/spine/extensions").join(name);
+    let built = compiler().expect("a compiler").build(&folder);
+    signer.sign(&built.unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// The router with a table of so many words.

@@ -9,6 +9,7 @@ use integration_tests::xtask_command::xtask;
 use integration_tests::{Engine, Sim, frames};
 use spine_linker::endpoint::{HandlerOf, RingSizes};
 use spine_linker::policy::Policy;
+use spine_linker::sign::Signer;
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -129,6 +130,27 @@ fn the_guards_of_several_stay_in_order() {
     said(&story.load(&card::of_tests("empty"), &["any"]));
     let question = story.ping(2);
     is_answer(&story.driver.stage.wire(), &question);
+}
+
+/// A guard of a signer of a higher priority is asked first, whatever was loaded first.
+#[test]
+fn the_guards_of_a_higher_priority_come_first() {
+    let other = Signer::from_text(&"05".repeat(32)).expect("a key");
+    let echo = card::ours_signed_by("echo", &other);
+    for (priority, is_first) in [(4, false), (5, false), (6, true)] {
+        let policy = card::policy_with_priorities([(card::signer(), 5), (&other, priority)]);
+        let mut story = Story::with(policy);
+        // It consumes all that it gets.
+        said(&story.load(&card::of_tests("empty"), &["any"]));
+        said(&story.load(&echo, &["ip:1"]));
+        let question = story.ping(1);
+        if is_first {
+            is_answer(&story.driver.stage.wire(), &question);
+        } else {
+            assert!(story.driver.stage.receive_until_quiet().is_empty());
+            assert_eq!(story.driver.stage.wire_now(), None, "priority {priority}");
+        }
+    }
 }
 
 #[test]

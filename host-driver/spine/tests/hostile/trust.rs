@@ -74,7 +74,7 @@ fn the_policy_grants_what_it_says_and_to_whom() {
             policy_text("").replace("stack = 200", "stack = 2000"),
             "stack",
         ),
-        (policy_text("priority = 9"), "priority"),
+        (policy_text("colour = 9"), "colour"),
         (policy_text("").replace("key = \"", "key = \"zz"), "key"),
     ] {
         let error = Policy::parse(&text).expect_err(refused);
