@@ -38,7 +38,6 @@ mod flow;
 #[cfg(test)]
 mod flow_tests;
 pub mod mac;
-pub(crate) use mac::TRANSMIT_AHEAD;
 pub mod parameters;
 pub mod pipeline;
 pub mod port;

@@ -17,7 +17,8 @@
 //! there in time on a bus whose latencies are the longest of the profile. `o` is measured, at the
 //! smallest and at the largest frame of 1500 bytes only; all else is arithmetic.
 
-use crate::timing::{Parameters, TRANSMIT_AHEAD};
+use crate::timing::Parameters;
+use crate::timing::mac::TRANSMIT_AHEAD;
 use crate::workload::cut_through::Speeds;
 use tigon2_chip::dma::DESCRIPTOR_BYTES;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
