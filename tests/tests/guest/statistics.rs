@@ -14,6 +14,10 @@ const ALL_HOSTS: [u8; 6] = [0x01, 0x00, 0x5E, 0x00, 0x00, 0x01];
 pub fn the_guest_counts_what_the_wire_saw(stage: &mut GuestStage) {
     let quiet = Duration::from_millis(300);
     let limit = Duration::from_secs(10);
+    // A peer that knows the guest may ask it, without a broadcast, whether it is still there. The
+    // guest would learn the peer's address from that question, and not ask for it.
+    let forget = format!("ip neigh flush dev {}", stage.peer.device());
+    stage.peer.sh(&forget).unwrap_or_else(|e| panic!("{e:#}"));
     assert!(stage.cable.settle(quiet, limit), "the wire is never quiet");
     stage.cable.reset();
     let before = stage.link_counts();
