@@ -167,7 +167,7 @@ impl Fetcher {
                 }
             }
             self.open = open;
-            self.expected = Expected::NONE_OF_ALL;
+            self.expect_nothing();
             self.before = self.asked;
             io.bus.set_to(EventBit::Mailbox, open.any() || has_rooms);
         }
