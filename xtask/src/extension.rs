@@ -63,6 +63,9 @@ pub enum Action {
         /// whose CPUs the computer holds up
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
         floor: u32,
+        /// Extension whose procedures the signer's may call; may be given several times
+        #[arg(long = "call", value_name = "EXTENSION")]
+        others: Vec<String>,
     },
     /// Load it into the running card of a driver, as `tigonctl spine load` does
     Load(running::Load),
@@ -117,7 +120,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             key,
             watchdog,
             floor,
-        } => made::print_policy(key.as_deref(), *watchdog, *floor),
+            others,
+        } => made::print_policy(key.as_deref(), *watchdog, *floor, others),
         Action::Load(options) => running::load(options),
         Action::Unload { domain, driver } => running::unload(*domain, driver),
         Action::Run(options) => made::run(options),

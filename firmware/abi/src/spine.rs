@@ -30,7 +30,7 @@ pub mod rings;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 4;
+pub const LAYOUT: u32 = 5;
 /// Domains that can be loaded.
 pub const DOMAINS: u32 = 4;
 /// Handlers of a domain.
@@ -41,6 +41,8 @@ pub const GUARDS: u32 = 8;
 pub const TERMS: u32 = 3;
 /// Counters of a domain that its handlers count in.
 pub const COUNTERS: u32 = 8;
+/// Procedures that extensions export, in all.
+pub const EXPORTS: u32 = 8;
 /// The mailbox that has the firmware look at the command.
 pub const MAILBOX: u32 = 29;
 
@@ -103,6 +105,9 @@ table! {
         PadBytes = 0x44,
         /// NIC address of the [peer page](peer).
         PeerPage = 0x48,
+        /// By the host, before it has a domain loaded: the domains whose procedures that one may
+        /// call, a bit for each; [`DOMAINS`] words.
+        MayCall = 0x4C,
     }
 }
 
@@ -199,7 +204,7 @@ table! {
 table! {
     /// What a domain did, by the offset; all wrap.
     pub enum DomainCount: u32 {
-        /// Runs of its handlers.
+        /// Runs of its handlers, and calls of its procedures.
         Runs = 0x00,
         /// Runs that took too long.
         Overruns = 0x04,
@@ -237,6 +242,11 @@ pub const fn domain_count(domain: u32, count: DomainCount) -> u32 {
     DOMAIN_COUNTS + (domain << 6) + count as u32
 }
 
+/// Offset of the word that says whose procedures a domain may call.
+pub const fn may_call(domain: u32) -> u32 {
+    BlockWord::MayCall as u32 + (domain << 2)
+}
+
 /// Offset of a word of an endpoint's row.
 pub const fn endpoint_word(endpoint: u32, word: rings::EndpointWord) -> u32 {
     ENDPOINT_ROWS + (endpoint << rings::ENDPOINT_BYTES.trailing_zeros()) + word as u32
@@ -262,5 +272,5 @@ const _: () = {
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
     assert!(HANDLERS <= GUARDS_TRANSFERS && GUARDS_TRANSFERS < GUARDS_MESSAGES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
-    assert!(BlockWord::PeerPage as u32 + 4 <= DOMAIN_ROWS);
+    assert!(BlockWord::MayCall as u32 + 4 * DOMAINS <= DOMAIN_ROWS);
 };

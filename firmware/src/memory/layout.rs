@@ -29,7 +29,13 @@ pub const SEND_BYTES: u32 = 0x2000;
 pub const TABLES: u32 = 0x1_B000 + LONGER;
 /// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
 /// up, and the packet buffers give way. `build.rs` has the same for the linker.
-const LONGER: u32 = if EUDP != 0 { 0x6900 } else { 0 };
+const LONGER: u32 = if EUDP != 0 {
+    0x6900
+} else if SPINE != 0 {
+    0x400
+} else {
+    0
+};
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;
@@ -256,9 +262,12 @@ pub const SPINE_IN_ENTRIES: u32 = SPINE_DATA_REQUEST + 16;
 pub const SPINE_OUT_TO: u32 = SPINE_IN_ENTRIES + IN_SLOTS * 4;
 /// The endpoints' mailboxes as they were seen last, two words for each.
 pub const SPINE_BELLS: u32 = SPINE_OUT_TO + OUT_SLOTS * 4;
+/// Procedures that extensions export: 8 bytes for each.
+pub const SPINE_EXPORTS: u32 = SPINE_BELLS + spine::rings::MAILBOXES * 8;
+/// The last run that has called one: 4 words of CPU A's.
+pub const SPINE_CALL: u32 = SPINE_EXPORTS + spine::EXPORTS * 8;
 /// Messages from the host, from handlers, and of handlers to their own domain: a ring each.
-pub const MESSAGES_IN: u32 =
-    (SPINE_BELLS + spine::rings::MAILBOXES * 8).next_multiple_of(spine::rings::MESSAGE_BYTES);
+pub const MESSAGES_IN: u32 = (SPINE_CALL + 16).next_multiple_of(spine::rings::MESSAGE_BYTES);
 /// Slots of [`MESSAGES_IN`], a power of two.
 pub const IN_SLOTS: u32 = 16;
 /// See [`MESSAGES_IN`].

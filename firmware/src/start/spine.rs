@@ -8,6 +8,8 @@
 
 use super::{BUS, State};
 use crate::memory::copy;
+use crate::sides::spine::ContextWords;
+use crate::sides::spine::call::{self, Caller, NotCalled};
 use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
 use crate::sides::spine::peer;
@@ -218,6 +220,35 @@ extern "C" fn post(handler: u32, arguments: *const u32, words: u32) -> Status {
     written(noted.unwrap_or_default(), arguments, words)
 }
 
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn export(number: u32, entry: u32) -> Status {
+    call::export(effects(), &mut { BUS }, number, entry)
+}
+
+/// The gate: a handler calls a procedure of another extension. Returns its word, or why not above
+/// it.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn gate(context: &ContextWords, number: u32, arguments: &[u32; 3]) -> u64 {
+    let [_, domain, run] = *context;
+    let [first, second, third] = *arguments;
+    let caller = Caller { domain, run };
+    match call::begin(&mut { BUS }, caller, number, timer::now(&mut { BUS })) {
+        Ok(entry) => {
+            // SAFETY: `load` has found the address among those of functions that the linker has proven
+            // to keep to what a handler may do, and `init` gave it as a `spine::Procedure`, which
+            // takes these words and returns one. It returns with all registers as they were, or the
+            // run ends.
+            let procedure: extern "C" fn(&u32, u32, u32, u32) -> u32 =
+                unsafe { core::mem::transmute(entry) };
+            let word = procedure(&domain, first, second, third);
+            call::end(&mut { BUS }, caller, timer::now(&mut { BUS }));
+            word.into()
+        }
+        Err(NotCalled::Over) => spine_end(CUT | Ended::Overrun as u32),
+        Err(why) => u64::from(why as u32) << 32,
+    }
+}
+
 /// Copies a message's arguments into its slot, if there is one.
 #[unsafe(link_section = ".text.imports")]
 #[inline(never)]
@@ -260,5 +291,7 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::Forward as usize] = forward as *const ();
     table[Number::Transfer as usize] = transfer_bytes as *const ();
     table[Number::SendPeer as usize] = send_peer as *const ();
+    table[Number::Export as usize] = export as *const ();
+    table[Number::Call as usize] = gate as *const ();
     Table(table)
 };

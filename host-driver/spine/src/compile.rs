@@ -11,7 +11,7 @@ pub use inputs::{Input, id_of};
 
 use crate::gate::{self, GateError};
 use crate::object_file::{self, ObjectError};
-use spine_image::{Builder, Grade};
+use spine_image::{Builder, Grade, interface};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use thiserror::Error;
@@ -141,8 +141,15 @@ impl Compiler {
         if folder.join("build.rs").exists() {
             return Err(CompileError::NotAllowed("a build script".to_owned()));
         }
-        gate::judge_folder(&folder.join("src"))?;
-        self.compile(&name, folder)
+        let judged = gate::judge_folder(&folder.join("src"))?;
+        let mut builder = self.compile(&name, folder)?;
+        for name in &judged.interfaces.imports {
+            builder.import(name, interface::procedure_hash(name));
+        }
+        for name in &judged.interfaces.exports {
+            builder.export(name, interface::procedure_hash(name));
+        }
+        Ok(builder)
     }
 
     /// Compiles without judging the sources: for tests of what stands behind the gate.

@@ -11,7 +11,10 @@
 //! This wall stands on a list of holes that are known. It is not the only one.
 
 mod arguments;
+mod interfaces;
 mod walk;
+
+pub use interfaces::Interfaces;
 
 use self::walk::Walk;
 use std::path::{Path, PathBuf};
@@ -85,6 +88,9 @@ pub enum Refusal {
     /// A macro that is not on the list.
     #[error("the macro {0}!")]
     Macro(String),
+    /// `spine::import!(..)` of what can be no procedure's name.
+    #[error("{0:?}, which is not an extension's name, a dot and a procedure's")]
+    InterfaceName(String),
     /// `use .. as assert`, or another name of the lists.
     #[error("the name {0} for something else")]
     Renamed(String),
@@ -102,11 +108,20 @@ pub enum Refusal {
     Derive(String),
 }
 
-/// Judges the text of a file.
+/// What was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// How many files.
+    pub files: usize,
+    /// What they export and import.
+    pub interfaces: Interfaces,
+}
+
+/// Judges the text of a file; returns what it exports and imports.
 ///
 /// # Errors
 /// [`GateError`]; `path` is for the message.
-pub fn judge(path: &Path, text: &str) -> Result<(), GateError> {
+pub fn judge(path: &Path, text: &str) -> Result<Interfaces, GateError> {
     let file = syn::parse_file(text).map_err(|error| GateError::Syntax {
         path: path.to_owned(),
         error,
@@ -114,7 +129,7 @@ pub fn judge(path: &Path, text: &str) -> Result<(), GateError> {
     let mut walk = Walk::default();
     walk.visit_file(&file);
     match walk.found {
-        None => Ok(()),
+        None => Ok(walk.interfaces),
         Some((line, what)) => Err(GateError::Refused {
             path: path.to_owned(),
             line,
@@ -123,31 +138,33 @@ pub fn judge(path: &Path, text: &str) -> Result<(), GateError> {
     }
 }
 
-/// Judges all Rust files below a folder; returns how many there are.
+/// Judges all Rust files below a folder.
 ///
 /// # Errors
 /// [`GateError`] of the first one.
-pub fn judge_folder(folder: &Path) -> Result<usize, GateError> {
+pub fn judge_folder(folder: &Path) -> Result<Judged, GateError> {
     let read = |path: &Path, error| GateError::Read {
         path: path.to_owned(),
         error,
     };
-    let mut count = 0;
+    let mut judged = Judged::default();
     for path in sorted_entries(folder).map_err(|error| read(folder, error))? {
         // A link would lead out of the crate.
         let kind = std::fs::symlink_metadata(&path).map_err(|error| read(&path, error))?;
         if kind.is_dir() {
-            count += judge_folder(&path)?;
+            let below = judge_folder(&path)?;
+            judged.files += below.files;
+            judged.interfaces.extend(below.interfaces);
         } else if path.extension().is_some_and(|extension| extension == "rs") && kind.is_file() {
             let text = std::fs::read_to_string(&path).map_err(|error| read(&path, error))?;
-            judge(&path, &text)?;
-            count += 1;
+            judged.interfaces.extend(judge(&path, &text)?);
+            judged.files += 1;
         } else {
             let error = std::io::Error::other("not a Rust file of the crate");
             return Err(read(&path, error));
         }
     }
-    Ok(count)
+    Ok(judged)
 }
 
 /// What lies in a folder, in the order of the names.

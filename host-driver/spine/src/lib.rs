@@ -21,6 +21,7 @@
 //! | [`sign`] | who has made a container | object code |
 //! | [`policy`] | who may link with what | object code |
 //! | [`link`](mod@link) | addresses | object code |
+//! | [`exports`] | what loaded extensions export to others | object code |
 //! | [`verify`](mod@verify) | which instructions, which jumps, how much stack | object code |
 //! | [`load`] | onto the running card | |
 //! | [`access`] | its memory while the window is a peer's | |
@@ -38,6 +39,7 @@ pub mod access;
 #[cfg(feature = "compile")]
 pub mod compile;
 pub mod endpoint;
+pub mod exports;
 pub mod extensions;
 #[cfg(feature = "compile")]
 pub mod gate;

@@ -1,10 +1,12 @@
 //! The dynamic linker: it makes the words of a container for their addresses on the card.
 //!
 //! It places text, constants and region in a piece of the card's arena, and resolves imports by
-//! name and hash against the [domains](crate::policy) that the signer may link with. The
-//! [verifier](crate::verify()) then checks the result, whoever built it. A container of the grade
-//! `sandbox` is refused here, because the verifier does not prove that grade.
+//! name and hash against the [domains](crate::policy) that the signer may link with: those of the
+//! runtime, and of [other extensions](crate::exports). The [verifier](crate::verify()) then checks
+//! the result, whoever built it. A container of the grade `sandbox` is refused here, because the
+//! verifier does not prove that grade.
 
+use crate::exports::Exported;
 use crate::policy::Grant;
 use spine_image::{Grade, Image, RelocationKind, Section, Target, interface};
 use std::collections::BTreeSet;
@@ -36,6 +38,17 @@ pub enum LinkError {
         name: String,
         /// Its domain.
         domain: String,
+    },
+    /// No extension exports it that is loaded.
+    #[error("{0} is exported by no extension that is loaded")]
+    NotExported(String),
+    /// It exports what is not its own.
+    #[error("the extension {extension} exports {name}, whose name does not begin with its own")]
+    NotItsOwn {
+        /// Its name.
+        extension: String,
+        /// What it exports.
+        name: String,
     },
     /// The running firmware has fewer interfaces than this linker knows.
     #[error("{0} is not in the running firmware")]
@@ -103,6 +116,10 @@ pub struct Linked {
     pub entries: BTreeSet<u32>,
     /// NIC addresses of the imports, each with its number.
     pub imports: Vec<(u32, usize)>,
+    /// The domains whose procedures it may call, a bit for each.
+    pub may_call: u32,
+    /// Bytes of stack that these need at most.
+    pub called_stack: u32,
 }
 
 impl Linked {
@@ -146,13 +163,14 @@ impl Place {
     }
 }
 
-/// Links a container to its place.
+/// Links a container to its place, with the runtime and with what other extensions export.
 ///
 /// # Errors
 /// [`LinkError`].
 pub fn link(
     image: &Image<'_>,
     runtime: &Runtime,
+    exports: &[Exported],
     grant: &Grant,
     place: Place,
 ) -> Result<Linked, LinkError> {
@@ -161,7 +179,12 @@ pub fn link(
         grade @ Grade::Sandbox => return Err(LinkError::Unproven(grade)),
     }
     let Place { base, room, pad } = place;
-    let imports = resolve(image, runtime, grant)?;
+    let Resolved {
+        addresses,
+        imports,
+        may_call,
+        called_stack,
+    } = resolve(image, runtime, exports, grant)?;
     let text = image.section(Section::Text).len() as u32;
     let constants = image.section(Section::Constants).len() as u32;
     let data = image.section(Section::Data).len() as u32;
@@ -194,7 +217,7 @@ pub fn link(
     let mut entries = BTreeSet::new();
     for relocation in image.relocations() {
         let address = match relocation.target {
-            Target::Import(number) => imports.get(number as usize).map_or(0, |(at, _)| *at),
+            Target::Import(number) => addresses.get(number as usize).copied().unwrap_or(0),
             Target::Zeros(at) => starts.zeros + at,
             Target::Section(section, at) => starts.of(section) + at,
         };
@@ -245,6 +268,8 @@ pub fn link(
         functions,
         entries,
         imports,
+        may_call,
+        called_stack,
     })
 }
 
@@ -266,30 +291,60 @@ impl Starts {
     }
 }
 
-/// Addresses and numbers of the imports.
+/// What the imports are.
+#[derive(Default)]
+struct Resolved {
+    /// The address of each. Only the gate jumps to procedures of other extensions: 0.
+    addresses: Vec<u32>,
+    /// See [`Linked`].
+    imports: Vec<(u32, usize)>,
+    may_call: u32,
+    called_stack: u32,
+}
+
 fn resolve(
     image: &Image<'_>,
     runtime: &Runtime,
+    exports: &[Exported],
     grant: &Grant,
-) -> Result<Vec<(u32, usize)>, LinkError> {
-    let mut found = Vec::new();
+) -> Result<Resolved, LinkError> {
+    let own = image.extension();
+    for name in image.exports().map(|export| export.name) {
+        if name
+            .split_once('.')
+            .is_none_or(|(of, its)| of != own || its.contains('.'))
+        {
+            let (extension, name) = (own.to_owned(), name.to_owned());
+            return Err(LinkError::NotItsOwn { extension, name });
+        }
+    }
+    let mut found = Resolved::default();
     for import in image.imports() {
         let name = import.name.to_owned();
-        let Some((number, known)) = interface::find(import.name) else {
+        let known = interface::find(import.name);
+        if known.is_none() && import.hash != interface::procedure_hash(import.name) {
             return Err(LinkError::UnknownImport(name));
-        };
-        let domain = interface::domain(known.name);
+        }
+        let domain = interface::domain(import.name);
         if !grant.domains.iter().any(|one| one == domain) {
             let domain = domain.to_owned();
             return Err(LinkError::NotInDomain { name, domain });
         }
+        let Some((number, known)) = known else {
+            let export = exports.iter().find(|one| one.name == import.name);
+            let export = export.ok_or(LinkError::NotExported(name))?;
+            found.may_call |= 1 << export.domain;
+            found.called_stack = found.called_stack.max(export.stack);
+            found.addresses.push(0);
+            continue;
+        };
         if import.hash != known.hash() {
             return Err(LinkError::StaleImport(name));
         }
-        match runtime.imports.get(number) {
-            Some(address) => found.push((*address, number)),
-            None => return Err(LinkError::NotInFirmware(name)),
-        }
+        let address = runtime.imports.get(number).copied();
+        let address = address.ok_or(LinkError::NotInFirmware(name))?;
+        found.addresses.push(address);
+        found.imports.push((address, number));
     }
     Ok(found)
 }

@@ -14,6 +14,7 @@ pub use crate::guard::{Guard, Term};
 pub use endpoints::{EndpointConfig, EndpointCounts, handlers_of};
 
 use self::place::{ALIGNMENT, Extent, Piece, free_place};
+use crate::exports::{Exported, Exports};
 use crate::link::{self, LinkError, Place, Runtime};
 use crate::policy::{Policy, PolicyError};
 use crate::sign::{self, TrustError};
@@ -23,6 +24,7 @@ use host_interface::spine::rings::ENDPOINTS;
 use host_interface::spine::{
     ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
     GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
+    may_call,
 };
 use spine_image::Section;
 use thiserror::Error;
@@ -95,6 +97,14 @@ pub enum LoadError<E: std::error::Error> {
     /// There is no such domain.
     #[error("domain {0} is not loaded")]
     NotLoaded(u32),
+    /// Another domain is linked with it.
+    #[error("domain {user} is linked with domain {domain}")]
+    Imported {
+        /// Which is to be unloaded.
+        domain: u32,
+        /// Which calls it.
+        user: u32,
+    },
     /// Words that do not lie in a domain's region.
     #[error("the address is outside the region of domain {0}")]
     OutsideRegion(u32),
@@ -134,6 +144,7 @@ pub struct Loader {
     runtime: Runtime,
     command: u32,
     pieces: [Option<Piece>; DOMAINS as usize],
+    exports: Exports,
     /// What each domain may be leased.
     leases: [lease::Granted; DOMAINS as usize],
     /// What stands in the doorbells of endpoints.
@@ -182,6 +193,7 @@ impl Loader {
             runtime: Runtime { imports },
             command: word(block + BlockWord::Command as u32)?,
             pieces: [None; DOMAINS as usize],
+            exports: Exports::default(),
             leases: Default::default(),
             doorbells: [0; ENDPOINTS as usize],
         })
@@ -232,7 +244,7 @@ impl Loader {
             room: arena.bytes,
             pad: pad.map(|pad| pad.start),
         };
-        let linked = link::link(&image, &self.runtime, grant, place)?;
+        let linked = link::link(&image, &self.runtime, self.exports.all(), grant, place)?;
         let proof = verify::verify(&linked, grant.stack)?;
         let mut row = vec![
             (DomainWord::Text, linked.text_base),
@@ -254,7 +266,17 @@ impl Loader {
         let copy = pad.map_or(0, |_| linked.base);
         card.write(at, &[policy.floor(), copy])
             .map_err(LoadError::Card)?;
+        card.write(self.block + may_call(domain), &[linked.may_call])
+            .map_err(LoadError::Card)?;
         self.ask(card, Command::Load, domain)?;
+        let entries = linked.entries.iter();
+        let stack = entries.filter_map(|entry| proof.stack.get(entry)).max();
+        let exported = image.exports().map(|export| Exported {
+            name: export.name.to_owned(),
+            domain,
+            stack: stack.copied().unwrap_or(0),
+        });
+        self.exports.add(domain, exported, linked.may_call);
         if let Some(leases) = self.leases.get_mut(domain as usize) {
             *leases = lease::Granted::by(grant);
         }
@@ -273,7 +295,7 @@ impl Loader {
     /// Unloads a domain; its guards go with it.
     ///
     /// # Errors
-    /// [`LoadError::NotLoaded`], or what the firmware says.
+    /// [`LoadError::NotLoaded`], [`LoadError::Imported`], or what the firmware says.
     pub fn unload<C: Card>(
         &mut self,
         card: &mut C,
@@ -283,7 +305,11 @@ impl Loader {
         if place.is_none() {
             return Err(LoadError::NotLoaded(domain));
         }
+        if let Some(user) = self.exports.user_of(domain) {
+            return Err(LoadError::Imported { domain, user });
+        }
         self.ask_until_done(card, Command::Unload, domain)?;
+        self.exports.remove(domain);
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             *piece = None;
         }

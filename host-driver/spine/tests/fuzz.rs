@@ -40,7 +40,13 @@ fn judge(container: &[u8]) -> bool {
     let Ok(image) = Image::parse(container) else {
         return false;
     };
-    let Ok(linked) = link(&image, &runtime(), &grant(), Place::in_arena(BASE, ROOM)) else {
+    let Ok(linked) = link(
+        &image,
+        &runtime(),
+        &[],
+        &grant(),
+        Place::in_arena(BASE, ROOM),
+    ) else {
         return false;
     };
     assert!(linked.bytes() <= ROOM, "{linked:?}");
@@ -333,7 +339,13 @@ fn random_containers_reach_each_wall() {
         let container = tree.current();
         let wall = match Image::parse(&container) {
             Err(_) => 0,
-            Ok(image) => match link(&image, &runtime(), &grant(), Place::in_arena(BASE, ROOM)) {
+            Ok(image) => match link(
+                &image,
+                &runtime(),
+                &[],
+                &grant(),
+                Place::in_arena(BASE, ROOM),
+            ) {
                 Err(_) => 1,
                 Ok(linked) => 2 + usize::from(verify(&linked, STACK).is_ok()),
             },

@@ -8,7 +8,7 @@ fn refusal(text: &str) -> Refusal {
     match judge(Path::new("lib.rs"), text) {
         Err(GateError::Refused { what, .. }) => what,
         Err(other) => panic!("{other}"),
-        Ok(()) => panic!("it passes: {text}"),
+        Ok(_) => panic!("it passes: {text}"),
     }
 }
 
@@ -290,7 +290,7 @@ fn extensions_of_the_project_pass() {
         for one in crates {
             let sources = one.expect(folder).path().join("src");
             let files = judge_folder(&sources);
-            count += files.unwrap_or_else(|error| panic!("{error}"));
+            count += files.unwrap_or_else(|error| panic!("{error}")).files;
         }
         assert!(count >= 3, "{folder}");
     }
@@ -350,4 +350,42 @@ fn manifests_say_nothing_that_is_not_heeded() {
     let script = "[package]\nname = \"x\"\nbuild = \"other.rs\"\n";
     let error = judge_manifest(script).expect_err("a build script");
     assert!(matches!(error, CompileError::NotAllowed(what) if what == "package.build"));
+}
+
+#[test]
+fn a_crate_says_what_it_exports_and_imports() {
+    let text = "spine::export!(A = \"mine.first\");\nspine::export!(pub B = \"mine.second\");\n\
+                spine::import!(C = \"yours.third\");";
+    let said = judge(Path::new("lib.rs"), text).expect("plain");
+    let names = |names: std::collections::BTreeSet<String>| Vec::from_iter(names);
+    assert_eq!(names(said.exports), ["mine.first", "mine.second"]);
+    assert_eq!(names(said.imports), ["yours.third"]);
+    for name in [
+        "",
+        "mine",
+        "mine.",
+        ".first",
+        "mine.first.second",
+        "Mine.first",
+        "a b.c",
+    ] {
+        let text = format!("spine::import!(A = {name:?});");
+        assert_eq!(refusal(&text), Refusal::InterfaceName(name.to_owned()));
+    }
+    // Where an expression stands, by another path, or with more than a name.
+    let inside = "fn f() { spine::import!(A = \"a.b\") }";
+    assert_eq!(refusal(inside), Refusal::Macro("import".to_owned()));
+    assert_eq!(
+        refusal("import!(A = \"a.b\");"),
+        Refusal::Macro("import".to_owned())
+    );
+    assert_eq!(refusal("spine::export!(A = \"a.b\", B);"), Refusal::Unknown);
+    assert_eq!(
+        refusal("spine::export!(A = concat!(\"a.\", \"b\"));"),
+        Refusal::Unknown
+    );
+    assert_eq!(
+        refusal("#[path = \"x\"]\nspine::export!(A = \"a.b\");"),
+        Refusal::Attribute("path".to_owned())
+    );
 }

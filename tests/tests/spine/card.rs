@@ -81,6 +81,11 @@ pub fn policy_with_guards(guards: &[&str]) -> Policy {
     policy_of(3, guards)
 }
 
+/// The same, with so many microseconds for each run.
+pub fn policy_with_time(watchdog: u32) -> Policy {
+    policy_from(3, &["any"], watchdog, [4096, 8192])
+}
+
 /// The same, with room for the router and its tables.
 pub fn policy_with_router() -> Policy {
     policy_from(3, &["any"], 20, [32_768, 36_864])
@@ -103,6 +108,13 @@ fn policy_from(
 ) -> Policy {
     let granted = granted_to(signer(), patience, guards, watchdog, [region, memory]);
     policy_of_build(&granted)
+}
+
+/// A policy by which extensions may not be linked with one of the domains that they may else.
+pub fn policy_without(domain: &str) -> Policy {
+    let granted = granted_to(signer(), 3, &["any"], 10, [4096, 8192]);
+    let without = granted.replace(&format!(", {domain:?}"), "");
+    policy_of_build(&without)
 }
 
 /// A policy by which these signers are granted the same, each at its priority.
@@ -136,7 +148,7 @@ fn granted_to(
         domains = [
             "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
             "spine.message",
-            "spine.peer", "spine.dma",
+            "spine.peer", "spine.dma", "spine.gate", "numbers"
         ]
         watchdog = {watchdog}
         patience = {patience}

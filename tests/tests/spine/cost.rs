@@ -2,8 +2,10 @@
 
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine, symbol};
+use crate::page;
 use host_interface::spine::DomainCount;
 use integration_tests::Engine;
+use spine_image::interface::Number;
 use spine_linker::load::Guard;
 use tigon_bench::spine::card::Text;
 use tigon_firmware::memory::shared::SPINE_RUNNING;
@@ -93,6 +95,35 @@ fn an_answer_costs_what_the_page_says() {
         latencies.iter().all(|cycles| *cycles < 40 * CLOCK),
         "{latencies:?}"
     );
+}
+
+/// What the gate takes of a call, without the procedure.
+#[test]
+fn a_call_costs_what_the_page_says() {
+    let mut spine = Spine::timed("default");
+    spine.load(&card::of_tests("numbers"));
+    let calling = spine.load(&card::of_tests("calling"));
+    spine.guards(&[Guard::any(calling, 0)]);
+    let entry = symbol("SPINE_IMPORTS") + 4 * Number::Call as u32;
+    let mut all = Vec::new();
+    for number in 0..12 {
+        let frame = spine.stage.inbound(number);
+        spine.stage.engine.send(&frame);
+        let machine = spine.stage.engine.machine().clone();
+        let machine = &mut machine.lock();
+        let gate = machine.word(entry);
+        let in_text = Text::of(machine);
+        let called = until(machine, |machine| pc(machine) == gate);
+        let begins = until(machine, |machine| in_text.contains(pc(machine)));
+        let returned = until(machine, |machine| !in_text.contains(pc(machine)));
+        let over = until(machine, |machine| in_text.contains(pc(machine)));
+        all.push(begins - called + over - returned);
+        machine.run(40_000);
+    }
+    println!("gate: {all:?}");
+    let most = all.iter().max().expect("some");
+    let said = page::measured("the gate of a call");
+    assert!((0.9..=1.0).contains(&(*most as f64 / said)), "{all:?}");
 }
 
 /// After how many microseconds each of so many runs without end was over, the shortest first. The

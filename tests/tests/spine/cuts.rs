@@ -27,14 +27,14 @@ const PATIENCE: u32 = 200_000;
 const ROUNDS: u8 = 66;
 
 /// Where the extensions' text is, and the way out of it.
-struct Places {
+pub struct Places {
     text: Text,
     imports: [std::ops::Range<u32>; 3],
     abort: u32,
 }
 
 impl Places {
-    fn of(spine: &mut Spine) -> Places {
+    pub fn of(spine: &mut Spine) -> Places {
         let imports = [
             ["_imports_start", "_imports_end"],
             ["_cold_imports_start", "_cold_imports_end"],
@@ -65,7 +65,7 @@ fn step(machine: &mut Machine) {
 }
 
 /// Cuts the next run off behind `instructions` of it; `false` if it is over before that.
-fn cut(machine: &mut Machine, places: &Places, instructions: u32) -> bool {
+pub fn cut(machine: &mut Machine, places: &Places, instructions: u32) -> bool {
     for _ in 0..PATIENCE {
         if places.text.contains(pc(machine)) {
             break;
@@ -93,7 +93,7 @@ fn cut(machine: &mut Machine, places: &Places, instructions: u32) -> bool {
 
 /// The frame that the host got, or the one that came out of the wire. Whatever would come
 /// besides is not what the next run's question makes, and is found there.
-fn what_came(spine: &mut Spine) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
+pub fn what_came(spine: &mut Spine) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
     for _ in 0..100 {
         spine.stage.engine.pass(Duration::from_micros(50));
         let nic = &mut spine.stage.nic;

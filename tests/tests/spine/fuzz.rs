@@ -32,7 +32,7 @@ impl Answers {
             self.unread += 1;
             return;
         };
-        let Ok(linked) = link(&image, runtime, grant, Place::in_arena(BASE, ROOM)) else {
+        let Ok(linked) = link(&image, runtime, &[], grant, Place::in_arena(BASE, ROOM)) else {
             self.unlinked += 1;
             return;
         };

@@ -1,6 +1,7 @@
 //! Extensions in the running card: SPINE, on the simulator with the real firmware.
 
 mod answers;
+mod calls;
 mod card;
 mod closed;
 mod commands;

@@ -160,13 +160,14 @@ fn rates_and_times_are_what_the_page_says() {
         ] {
             let most = pair.run(bytes, 100e3, 2_000_000).expect("packets");
             assert_eq!(most.packets[0], most.packets[1], "nothing is lost");
-            let one = pair.run(bytes, 1e3, 4_000_000).expect("packets");
+            let one = pair.run(bytes, 1e3, 50_000_000).expect("packets");
             for (row, measured) in [(rate, most.rate), (time, one.latency_us[0])] {
                 let said = page::figures(row);
                 let [.., direct, ring] = said.as_slice() else {
                     panic!("{row}: {said:?}");
                 };
                 let said = if by_ring { *ring } else { *direct };
+                println!("{row}, {by_ring}: {measured:.1}, {said}");
                 let near = (measured - said).abs() <= 0.03 * said;
                 assert!(near, "{row}, {by_ring}: {measured:.1}, {said}");
             }

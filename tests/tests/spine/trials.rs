@@ -12,7 +12,7 @@ use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, profil
 fn every_handler_and_every_init_can_be_cut_off_at_each_instruction() {
     let rows = cuts::run(kit(), 1, |_| ()).unwrap_or_else(|error| panic!("{error:#}"));
     println!("{}", cuts::table(&rows));
-    assert_eq!(rows.len(), cuts::subjects().len() + 12, "each init once");
+    assert_eq!(rows.len(), cuts::subjects().len() + 13, "each init once");
     for row in &rows {
         assert!(row.cuts > 0 && row.stores > 0, "{row:?}");
         assert!(row.in_text > 0, "{row:?}");

@@ -8,6 +8,7 @@ use crate::HandlerNumber;
 use crate::endpoint::{Endpoint, PeerHandler, WireAddress};
 use crate::imports;
 use crate::message::Buffer;
+use crate::procedure::{Import, NotCalled};
 use core::marker::PhantomData;
 
 /// Words of a frame that one run can change.
@@ -236,6 +237,20 @@ impl Context {
     #[inline(always)]
     pub fn post(&self, handler: HandlerNumber, arguments: &[u32]) -> Result<(), Full> {
         status(imports::post(handler.0, arguments))
+    }
+
+    /// Calls a procedure of another extension; at most 15 times in a run.
+    ///
+    /// # Errors
+    /// [`NotCalled`].
+    #[inline(always)]
+    pub fn call(&self, procedure: &Import, arguments: [u32; 3]) -> Result<u32, NotCalled> {
+        let answer = imports::call(self, procedure.number(), &arguments);
+        match (answer >> 32) as u32 {
+            0 => Ok(answer as u32),
+            1 => Err(NotCalled::Absent),
+            _ => Err(NotCalled::Full),
+        }
     }
 
     #[cfg(not(target_arch = "mips"))]

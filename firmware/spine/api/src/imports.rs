@@ -9,13 +9,13 @@ use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
 pub(crate) use crate::model::calls::{
-    accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_peer, send_wire, transfer, transmit,
+    accept, add_handler, call, count, export, forward, keep, kept, kept_words, now, patch,
+    patch_three, post, release, send, send_message, send_peer, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
-    accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_peer, send_wire, transfer, transmit,
+    accept, add_handler, call, count, export, forward, keep, kept, kept_words, now, patch,
+    patch_three, post, release, send, send_message, send_peer, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -48,11 +48,11 @@ pub fn to_host(word: &AtomicU32, value: u32) {
 
 #[cfg(target_arch = "mips")]
 mod card {
-    use crate::{Durable, HandlerProc};
+    use crate::{Context, Durable, HandlerProc, Procedure};
 
-    // SAFETY: names and signatures are those of `spine_image::interface`. The handler's convention is
-    // the compiler's own for two pointers and a word in return, which the runtime knows; the
-    // build id ties both to one compiler.
+    // SAFETY: names and signatures are those of `spine_image::interface`. The conventions of handlers
+    // and procedures are the compiler's own for pointers and words, and a word in return, which the
+    // runtime knows; the build id ties both to one compiler.
     #[expect(improper_ctypes, reason = "see above")]
     unsafe extern "C" {
         #[link_name = "spine.runtime.add_handler"]
@@ -93,6 +93,10 @@ mod card {
         fn peer_send(to: u32, arguments: *const u32, words: u32) -> u32;
         #[link_name = "spine.message.post"]
         fn message_post(handler: u32, arguments: *const u32, words: u32) -> u32;
+        #[link_name = "spine.gate.export"]
+        safe fn gate_export(number: u32, procedure: Procedure) -> u32;
+        #[link_name = "spine.gate.call"]
+        safe fn gate_call(context: &Context, number: u32, arguments: &[u32; 3]) -> u64;
     }
 
     /// Installs a handler.
@@ -212,6 +216,18 @@ mod card {
     pub fn post(handler: u8, arguments: &[u32]) -> u32 {
         // SAFETY: as for `send_message`.
         unsafe { message_post(handler.into(), arguments.as_ptr(), arguments.len() as u32) }
+    }
+
+    /// Exports a procedure.
+    #[inline(always)]
+    pub fn export(number: u32, procedure: Procedure) -> bool {
+        gate_export(number, procedure) == 0
+    }
+
+    /// Calls a procedure of another extension: 0 and its word, or why not and 0.
+    #[inline(always)]
+    pub fn call(context: &Context, number: u32, arguments: &[u32; 3]) -> u64 {
+        gate_call(context, number, arguments)
     }
 
     /// Runs `init`: the only place on the card where a [`Durable`] is made.

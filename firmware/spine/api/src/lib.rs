@@ -25,6 +25,7 @@
 //! | [`message`] | messages and the buffers that they refer to | 3.2, 3.4 |
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
 //! | [`endpoint`] | where messages come from and go to | 3.2 |
+//! | [`procedure`] | what an extension exports to others, and imports | 3.3.3 |
 //! | [`mod@view`] | headers in a buffer: type-safe casting | 3.3.1 |
 //! | [`headers`] | Ethernet, VLAN, ARP, IPv4, ICMP, UDP | |
 //! | [`region`] | the memory region of a domain | 3.4 |
@@ -46,6 +47,7 @@ mod imports;
 pub mod message;
 #[cfg(not(target_arch = "mips"))]
 pub mod model;
+pub mod procedure;
 pub mod region;
 pub mod view;
 
@@ -53,6 +55,7 @@ pub use context::{Context, Full, Kept, KeptNumber};
 pub use endpoint::{Callers, Endpoint, PeerHandler, WireAddress, accept};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};
+pub use procedure::{Called, Export, Import, NotCalled, Procedure, export};
 pub use region::{Table, Word, Words, table_words};
 
 /// For the wrapper that the trusted compiler puts round an extension; nothing of it is of use

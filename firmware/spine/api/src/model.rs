@@ -24,7 +24,8 @@ pub(crate) mod calls;
 use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
 use crate::{
-    Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, PeerHandler, Verdict, WireAddress,
+    Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, PeerHandler, Procedure, Verdict,
+    WireAddress,
 };
 use calls::{COUNTERS, NOTED, Noted, SLOTS, free_slot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +36,8 @@ use std::vec::Vec;
 pub struct Domain {
     handlers: Vec<(u8, HandlerProc, u32)>,
     callers: Vec<(u8, u32)>,
+    exports: Vec<(u32, Procedure)>,
+    imports: Vec<(u32, Procedure)>,
     counters: [u32; COUNTERS],
     runs: u32,
     kept: [Option<(u32, Vec<u32>)>; SLOTS],
@@ -85,6 +88,8 @@ impl Domain {
         Domain {
             handlers: noted.handlers,
             callers: noted.callers,
+            exports: noted.exports,
+            imports: Vec::new(),
             counters: [0; COUNTERS],
             runs: 0,
             kept: Default::default(),
@@ -101,6 +106,11 @@ impl Domain {
     /// A counter.
     pub fn counter(&self, number: usize) -> Option<u32> {
         self.counters.get(number).copied()
+    }
+
+    /// Lets it call what another extension exports.
+    pub fn link(&mut self, other: &Domain) {
+        self.imports.extend(&other.exports);
     }
 
     /// Leases so many bytes of a bus to it.
@@ -163,6 +173,7 @@ impl Domain {
                 frame_bytes: frame.len(),
                 lease: self.lease,
                 kept: self.kept.clone(),
+                imports: self.imports.clone(),
                 ..Noted::default()
             }
         });

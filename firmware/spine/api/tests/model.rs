@@ -3,8 +3,8 @@
 use spine::headers::{Ethernet, IPV4, Ipv4, Udp};
 use spine::model::{Domain, Sent};
 use spine::{
-    Argument, Context, Durable, Ephemeral, Full, HandlerNumber, Message, PeerHandler, Verdict,
-    Word, Words, add_handler,
+    Argument, Called, Context, Durable, Ephemeral, Full, HandlerNumber, Message, NotCalled,
+    PeerHandler, Verdict, Word, Words, add_handler, export,
 };
 
 const NUMBER: HandlerNumber = HandlerNumber(0);
@@ -223,4 +223,37 @@ fn a_message_to_the_other_card_has_its_handler_and_arguments() {
         handler: HandlerNumber(5),
     });
     assert_eq!(run.messages, vec![(to, vec![7, 8]); 4]);
+}
+
+#[test]
+fn an_extension_calls_what_another_exports() {
+    spine::export!(SUM = "numbers.sum");
+    spine::import!(THEIR_SUM = "numbers.sum");
+
+    fn sum(called: &Called, first: u32, second: u32, third: u32) -> u32 {
+        assert_eq!((called.domain(), called.now()), (0, 0));
+        first + second + third
+    }
+    fn handler(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
+        let calls = message.arguments().first().copied().unwrap_or(0);
+        for number in 0..calls {
+            let expected = if number < 15 {
+                Ok(number + 42)
+            } else {
+                Err(NotCalled::Full)
+            };
+            assert_eq!(context.call(&THEIR_SUM, [number, 40, 2]), expected);
+        }
+        match context.call(&THEIR_SUM, [0; 3]) {
+            Err(NotCalled::Absent) => Verdict::Drop,
+            _ => Verdict::Consume,
+        }
+    }
+    let numbers = Domain::load(|durable| assert!(export(durable, &SUM, sum)));
+    let mut alone = with(handler);
+    let run = alone.message(NUMBER, &[0]).expect("installed");
+    assert_eq!(run.verdict, Some(Verdict::Drop));
+    alone.link(&numbers);
+    let run = alone.message(NUMBER, &[16]).expect("installed");
+    assert_eq!(run.verdict, Some(Verdict::Consume));
 }

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// What a container begins with.
 pub const MAGIC: [u8; 4] = *b"SPNE";
 /// This layout.
-pub const LAYOUT: u16 = 1;
+pub const LAYOUT: u16 = 2;
 /// Bytes of a build id.
 pub const BUILD_ID_BYTES: usize = 16;
 
@@ -16,7 +16,7 @@ pub const TEXT_MAX: u32 = 0x1_0000;
 pub const DATA_MAX: u32 = 0x1_0000;
 /// Most bytes of zeros: more than a card has for extensions.
 pub const ZEROS_MAX: u32 = 0x5_0000;
-/// Most functions, relocations and imports.
+/// Most functions, relocations, imports and exports.
 pub const ENTRIES_MAX: u32 = 0x4000;
 /// Most bytes of names.
 pub const NAMES_MAX: u32 = 0x8_0000;
@@ -45,6 +45,8 @@ pub struct Header {
     pub relocations: U32,
     /// How many imports.
     pub imports: U32,
+    /// How many exports.
+    pub exports: U32,
     /// Bytes of names.
     pub names: U32,
     /// The function that is called first.
@@ -87,10 +89,10 @@ pub struct RelocationEntry {
     pub addend: U32,
 }
 
-/// An interface that is wanted.
+/// An interface that is wanted, or exported.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub struct ImportEntry {
+pub struct InterfaceEntry {
     /// Its name among the names.
     pub name: U32,
     /// Bytes of that.
@@ -110,10 +112,10 @@ pub struct Trailer {
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 64);
+    assert!(size_of::<Header>() == 68);
     assert!(size_of::<FunctionEntry>() == 16);
     assert!(size_of::<RelocationEntry>() == 12);
-    assert!(size_of::<ImportEntry>() == 12);
+    assert!(size_of::<InterfaceEntry>() == 12);
     assert!(size_of::<Trailer>() == 96);
 };
 

@@ -80,6 +80,10 @@ interfaces! {
     Transfer: "spine.dma.transfer", "fn(u32, u32, u32) -> u32", 64;
     /// Notes a message to the peer.
     SendPeer: "spine.peer.send", "fn(u32, *const u32, u32) -> u32", 64;
+    /// Exports a procedure.
+    Export: "spine.gate.export", "fn(u32, Procedure) -> u32", 64 durable;
+    /// Calls a procedure of another extension, whose stack comes on top of this.
+    Call: "spine.gate.call", "fn(*const Context, u32, *const u32) -> u64", 64;
 }
 
 /// How many there are.
@@ -88,6 +92,14 @@ pub const COUNT: usize = ALL.len();
 /// The domain of an interface: what is in front of the last dot.
 pub fn domain(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(domain, _)| domain)
+}
+
+/// What a procedure takes and returns that an extension exports to others: three words, and one.
+pub const PROCEDURE: &str = "fn(u32, u32, u32) -> u32";
+
+/// The hash of a procedure that an extension exports.
+pub const fn procedure_hash(name: &str) -> u32 {
+    hash(name, PROCEDURE)
 }
 
 /// Of name and signature: FNV-1a, 32 bits.

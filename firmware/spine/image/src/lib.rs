@@ -5,14 +5,15 @@
 //! the host. It has what they need and nothing else:
 //!
 //! ```text
-//! Header          64 bytes: magic, grade, sizes, build id
+//! Header          68 bytes: magic, grade, sizes, build id
 //! text            instructions
 //! constants       read-only data
 //! data            the part of the region that has first values
 //!                 (the part that begins as zeros is a number in the header)
 //! Function  * n   which bytes of the text are one function
 //! Relocation * n  what depends on where all this will lie
-//! Import    * n   name and hash of an interface
+//! Import    * n   name and hash of an interface, of the runtime or of another extension
+//! Export    * n   name and hash of a procedure for other extensions
 //! names           text of names
 //! Trailer         96 bytes: who signed, and the signature over all in front of it
 //! ```
@@ -34,6 +35,6 @@ mod write;
 
 pub use error::ImageError;
 pub use format::{Grade, RelocationKind, Section, Target};
-pub use read::{Function, Image, Import, Relocation};
+pub use read::{Function, Image, Interface, Relocation};
 #[cfg(feature = "write")]
 pub use write::Builder;

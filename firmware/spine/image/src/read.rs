@@ -2,7 +2,7 @@
 
 use crate::ImageError;
 use crate::format::{
-    DATA_MAX, ENTRIES_MAX, FunctionEntry, Grade, Header, IMPORT, ImportEntry, LAYOUT, MAGIC,
+    DATA_MAX, ENTRIES_MAX, FunctionEntry, Grade, Header, IMPORT, InterfaceEntry, LAYOUT, MAGIC,
     NAMES_MAX, RelocationEntry, RelocationKind, Section, TEXT_MAX, Target, Trailer, ZEROS,
     ZEROS_MAX,
 };
@@ -19,7 +19,8 @@ pub struct Image<'a> {
     data: &'a [u8],
     functions: &'a [FunctionEntry],
     relocations: &'a [RelocationEntry],
-    imports: &'a [ImportEntry],
+    imports: &'a [InterfaceEntry],
+    exports: &'a [InterfaceEntry],
     names: &'a [u8],
     trailer: &'a Trailer,
     signed: &'a [u8],
@@ -49,9 +50,9 @@ pub struct Relocation {
     pub target: Target,
 }
 
-/// An interface that is wanted.
+/// An interface that is wanted, or exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Import<'a> {
+pub struct Interface<'a> {
     /// Its name.
     pub name: &'a str,
     /// Hash of name and signature.
@@ -140,6 +141,7 @@ impl<'a> Image<'a> {
             functions: parts.entries("functions", header.functions)?,
             relocations: parts.entries("relocations", header.relocations)?,
             imports: parts.entries("imports", header.imports)?,
+            exports: parts.entries("exports", header.exports)?,
             names: parts.bytes("names", at_most("names", header.names, NAMES_MAX)?)?,
             signed: bytes
                 .get(..bytes.len() - parts.rest.len())
@@ -179,8 +181,10 @@ impl<'a> Image<'a> {
         if self.header.init.get() as usize >= self.functions.len() {
             return Err(ImageError::Init(self.header.init.get()));
         }
-        for (index, import) in self.imports.iter().enumerate() {
-            self.name("import", index, import.name, import.name_bytes)?;
+        for (what, entries) in [("import", self.imports), ("export", self.exports)] {
+            for (index, entry) in entries.iter().enumerate() {
+                self.name(what, index, entry.name, entry.name_bytes)?;
+            }
         }
         self.name("extension", 0, U32::new(0), self.header.name)?;
         for (index, relocation) in self.relocations.iter().enumerate() {
@@ -309,13 +313,26 @@ impl<'a> Image<'a> {
     }
 
     /// The interfaces that it wants.
-    pub fn imports(&self) -> impl ExactSizeIterator<Item = Import<'a>> {
-        let imports = self.imports.iter().enumerate();
-        imports.map(|(index, import)| Import {
-            name: self
-                .name("import", index, import.name, import.name_bytes)
-                .unwrap_or_default(),
-            hash: import.hash.get(),
+    pub fn imports(&self) -> impl ExactSizeIterator<Item = Interface<'a>> {
+        self.interfaces("import", self.imports)
+    }
+
+    /// The procedures that other extensions may import.
+    pub fn exports(&self) -> impl ExactSizeIterator<Item = Interface<'a>> {
+        self.interfaces("export", self.exports)
+    }
+
+    fn interfaces(
+        &self,
+        what: &'static str,
+        entries: &'a [InterfaceEntry],
+    ) -> impl ExactSizeIterator<Item = Interface<'a>> {
+        entries.iter().enumerate().map(move |(index, entry)| {
+            let name = self.name(what, index, entry.name, entry.name_bytes);
+            Interface {
+                name: name.unwrap_or_default(),
+                hash: entry.hash.get(),
+            }
         })
     }
 

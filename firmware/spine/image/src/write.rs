@@ -1,7 +1,7 @@
 //! Making a container.
 
 use crate::format::{
-    BUILD_ID_BYTES, FunctionEntry, Grade, Header, IMPORT, ImportEntry, LAYOUT, MAGIC,
+    BUILD_ID_BYTES, FunctionEntry, Grade, Header, IMPORT, InterfaceEntry, LAYOUT, MAGIC,
     RelocationEntry, RelocationKind, Section, Target, Trailer, ZEROS,
 };
 use alloc::string::String;
@@ -24,7 +24,8 @@ pub struct Builder {
     pub init: u32,
     functions: Vec<FunctionEntry>,
     relocations: Vec<RelocationEntry>,
-    imports: Vec<ImportEntry>,
+    imports: Vec<InterfaceEntry>,
+    exports: Vec<InterfaceEntry>,
     name: u32,
     names: String,
 }
@@ -41,6 +42,7 @@ impl Builder {
             functions: Vec::new(),
             relocations: Vec::new(),
             imports: Vec::new(),
+            exports: Vec::new(),
             name: name.len() as u32,
             names: name.into(),
         }
@@ -66,13 +68,24 @@ impl Builder {
 
     /// One more import. Returns its number.
     pub fn import(&mut self, name: &str, hash: u32) -> u32 {
+        let entry = self.interface(name, hash);
+        self.imports.push(entry);
+        self.imports.len() as u32 - 1
+    }
+
+    /// One more export.
+    pub fn export(&mut self, name: &str, hash: u32) {
+        let entry = self.interface(name, hash);
+        self.exports.push(entry);
+    }
+
+    fn interface(&mut self, name: &str, hash: u32) -> InterfaceEntry {
         let (name, name_bytes) = self.named(name);
-        self.imports.push(ImportEntry {
+        InterfaceEntry {
             name: name.into(),
             name_bytes: name_bytes.into(),
             hash: hash.into(),
-        });
-        self.imports.len() as u32 - 1
+        }
     }
 
     /// One more relocation.
@@ -112,6 +125,7 @@ impl Builder {
             functions: (self.functions.len() as u32).into(),
             relocations: (self.relocations.len() as u32).into(),
             imports: (self.imports.len() as u32).into(),
+            exports: (self.exports.len() as u32).into(),
             names: (self.names.len() as u32).into(),
             init: self.init.into(),
             name: self.name.into(),
@@ -125,6 +139,7 @@ impl Builder {
             self.functions.as_bytes(),
             self.relocations.as_bytes(),
             self.imports.as_bytes(),
+            self.exports.as_bytes(),
             self.names.as_bytes(),
         ]
         .concat()

@@ -1,10 +1,10 @@
 //! Containers there and back, and hostile ones.
 
 use proptest::prelude::*;
-use spine_image::format::{FunctionEntry, Header, RelocationEntry, Trailer};
+use spine_image::format::{FunctionEntry, Header, InterfaceEntry, RelocationEntry, Trailer};
 use spine_image::interface;
 use spine_image::{
-    Builder, Function, Grade, Image, ImageError, Import, Relocation, RelocationKind, Section,
+    Builder, Function, Grade, Image, ImageError, Interface, Relocation, RelocationKind, Section,
     Target,
 };
 
@@ -15,6 +15,7 @@ fn sample() -> Builder {
     builder.function("first", 0, 16);
     builder.init = builder.function("second", 16, 16);
     let import = builder.import("spine.clock.now", 0x1234_5678);
+    builder.export("sample.sum", 0x9ABC_DEF0);
     builder.relocation(
         Section::Text,
         4,
@@ -63,9 +64,17 @@ fn what_was_written_is_read() {
     let imports: Vec<_> = image.imports().collect();
     assert_eq!(
         imports,
-        [Import {
+        [Interface {
             name: "spine.clock.now",
             hash: 0x1234_5678
+        }]
+    );
+    let exports: Vec<_> = image.exports().collect();
+    assert_eq!(
+        exports,
+        [Interface {
+            name: "sample.sum",
+            hash: 0x9ABC_DEF0
         }]
     );
     let relocations: Vec<_> = image.relocations().collect();
@@ -108,7 +117,7 @@ fn refused(at: usize, value: &[u8]) -> ImageError {
 #[test]
 fn hostile_headers_are_refused() {
     assert_eq!(refused(0, b"ELF "), ImageError::Magic);
-    assert_eq!(refused(4, &[0, 2]), ImageError::Layout(2));
+    assert_eq!(refused(4, &[0, 3]), ImageError::Layout(3));
     assert_eq!(refused(6, &[0, 0]), ImageError::Grade(0));
     assert_eq!(refused(6, &[0, 3]), ImageError::Grade(3));
     let huge = [0xFF; 4];
@@ -120,7 +129,8 @@ fn hostile_headers_are_refused() {
         (24, "functions"),
         (28, "relocations"),
         (32, "imports"),
-        (36, "names"),
+        (36, "exports"),
+        (40, "names"),
     ] {
         let error = refused(at, &huge);
         let expected = matches!(error, ImageError::TooMany { what: found, .. } if found == what);
@@ -134,8 +144,8 @@ fn hostile_headers_are_refused() {
             bytes: 30
         }
     );
-    assert_eq!(refused(40, &[0, 0, 0, 2]), ImageError::Init(2));
-    let error = refused(44, &[0, 1, 0, 0]);
+    assert_eq!(refused(44, &[0, 0, 0, 2]), ImageError::Init(2));
+    let error = refused(48, &[0, 1, 0, 0]);
     assert_eq!(
         error,
         ImageError::Name {
@@ -148,6 +158,7 @@ fn hostile_headers_are_refused() {
 const FUNCTIONS: usize = size_of::<Header>() + 32 + 8 + 4;
 const RELOCATIONS: usize = FUNCTIONS + 2 * size_of::<FunctionEntry>();
 const IMPORTS: usize = RELOCATIONS + 3 * size_of::<RelocationEntry>();
+const EXPORTS: usize = IMPORTS + size_of::<InterfaceEntry>();
 
 #[test]
 fn hostile_functions_are_refused() {
@@ -175,6 +186,14 @@ fn hostile_functions_are_refused() {
         error,
         ImageError::Name {
             what: "import",
+            index: 0
+        }
+    );
+    let error = refused(EXPORTS, &word(0x1000));
+    assert_eq!(
+        error,
+        ImageError::Name {
+            what: "export",
             index: 0
         }
     );
@@ -234,7 +253,7 @@ proptest! {
             for one in image.relocations() {
                 prop_assert!(one.site as usize + 4 <= image.section(one.section).len());
             }
-            prop_assert_eq!(image.imports().count(), 1);
+            prop_assert_eq!((image.imports().count(), image.exports().count()), (1, 1));
         }
     }
 

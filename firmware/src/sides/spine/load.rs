@@ -4,6 +4,7 @@
 //! is in work meanwhile. What a row says is judged here as far as the card can: the linker has
 //! judged the text.
 
+use super::call::{self, RUN_STEP};
 use super::effects::{Effects, Installed};
 use super::enter::{self, Left};
 use super::guard::Guard;
@@ -213,7 +214,7 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     clear(&mut io.bus, counts, spine::ROW_BYTES);
     // CPU B looks after `init`, too.
     watch_at_least(io, row.watchdog, row.floor);
-    *run = run.wrapping_add(1);
+    *run = run.wrapping_add(RUN_STEP);
     SPINE_LOADING.set(&io.me, &mut io.bus, number);
     for handler in 0..HANDLERS {
         let word = message::callers(number, handler);
@@ -227,7 +228,9 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
         enter::enter(row.init, &message, &context, effects)
     });
     effects.end_init();
-    let installs = matches!(left, Left::Returned(_)) && are_entries(effects, &row);
+    let installs = matches!(left, Left::Returned(_))
+        && are_entries(effects, &row)
+        && call::are_entries(&mut io.bus, number, &row.entries);
     if installs {
         *domain = Domain {
             suspended: 0,
@@ -235,6 +238,8 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
             cut: 0,
             handlers: effects.handlers,
         };
+    } else {
+        call::forget(&mut io.bus, number);
     }
     renew_watch(runtime, io);
     if installs {
@@ -264,6 +269,7 @@ fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> R
     }
     runtime.pool.release_all(&mut io.bus, number);
     runtime.guards.forget(&mut io.bus, number);
+    call::forget(&mut io.bus, number);
     runtime.outgoing.forget(&mut io.bus, number);
     renew_watch(runtime, io);
     Ok(())

@@ -25,6 +25,7 @@
 //! | this one | the state of CPU A, and frames |
 //! | [`run`](mod@run) | a run of a handler |
 //! | `builtin` | the router compiled in, to compare: not in a build that anybody uses |
+//! | [`call`] | calls between extensions |
 //! | [`effects`] | what a run asks for |
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
@@ -44,6 +45,7 @@
 mod access;
 #[cfg(feature = "builtin")]
 mod builtin;
+pub mod call;
 pub mod effects;
 pub mod endpoint;
 pub mod enter;

@@ -10,6 +10,7 @@
 //!          NoHandler, Suspended
 //! ```
 
+use super::call::{self, RUN_STEP};
 use super::effects::{Effects, OF_MESSAGE, There};
 use super::enter::{self, Ended, Left};
 use super::{ContextWords, Domain, MessageWords, Runtime, bump, call_b, noted, supply};
@@ -101,7 +102,7 @@ pub fn run<B: Dispatch>(
         free_count: slots.free_count(),
     };
     effects.begin(to & OF_MESSAGE, length, there);
-    *run = run.wrapping_add(1);
+    *run = run.wrapping_add(RUN_STEP);
     let context: ContextWords = [installed.argument, number, *run];
     let left = watched(io, *run, domain.watchdog, || {
         enter::enter(installed.entry, message, &context, effects)
@@ -115,7 +116,7 @@ pub fn run<B: Dispatch>(
     Runtime::count(&mut io.bus, number, DomainCount::Runs);
     match left {
         Left::Ended(why) => {
-            cut(io, domain, pool, number, why);
+            cut(io, domains, pool, (number, *run), why);
             Over::Cut
         }
         Left::Returned(verdict) => {
@@ -151,13 +152,14 @@ pub fn watched<B: Dispatch>(
     enter::left(&mut io.bus, word)
 }
 
-/// A run was cut off: what it asked for is forgotten.
+/// A run of a domain's handler was cut off: what it asked for is forgotten. In a procedure of
+/// another domain it is that one's cut.
 #[inline(never)]
 fn cut<B: Dispatch>(
     io: &mut IoA<B>,
-    domain: &mut Domain,
+    domains: &mut [Domain],
     pool: &mut supply::Pool,
-    number: u32,
+    (number, run): (u32, u32),
     why: Ended,
 ) {
     let count = match why {
@@ -166,6 +168,10 @@ fn cut<B: Dispatch>(
         Ended::Overrun => DomainCount::Overruns,
     };
     noted::forget(&mut io.bus);
+    let number = call::account(&mut io.bus, run).unwrap_or(number);
+    let Some(domain) = domains.get_mut(number as usize) else {
+        return;
+    };
     Runtime::count(&mut io.bus, number, count);
     domain.cut += 1;
     let patience = SPINE_BLOCK + domain_word(number, DomainWord::Patience);

@@ -1,6 +1,6 @@
 //! The walk over the syntax of a file: what is refused where.
 
-use super::Refusal;
+use super::{Interfaces, Refusal};
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -55,6 +55,8 @@ const DERIVES: [&str; 9] = [
 pub(super) struct Walk {
     /// The first thing that was refused, with its line.
     pub found: Option<(usize, Refusal)>,
+    /// What the file exports and imports.
+    pub interfaces: Interfaces,
 }
 
 impl Walk {
@@ -202,7 +204,10 @@ impl<'ast> Visit<'ast> for Walk {
         if node.ident.is_some() {
             self.refuse(node, Refusal::MacroDefinition);
         }
-        visit::visit_item_macro(self, node);
+        node.attrs.iter().for_each(|one| self.visit_attribute(one));
+        if !self.judge_interface(&node.mac) {
+            self.visit_macro(&node.mac);
+        }
     }
 
     fn visit_macro(&mut self, node: &'ast syn::Macro) {

@@ -64,13 +64,24 @@ impl Graph<'_> {
         found.and_then(|(_, number)| interface::ALL.get(*number))
     }
 
+    /// Bytes of stack that an import needs; the gate's come below those of what it calls.
+    fn import_stack(&self, address: u32) -> u32 {
+        let stack = self.import(address).map_or(0, |import| import.stack);
+        let gate = interface::ALL.get(interface::Number::Call as usize);
+        if self.import(address) == gate {
+            stack + self.linked.called_stack
+        } else {
+            stack
+        }
+    }
+
     /// Bytes of stack that a function needs with all that it calls.
     fn depth(&mut self, address: u32) -> Result<u32, Refused> {
         if let Some(known) = self.depths.get(&address) {
             return Ok(*known);
         }
         let Some(summary) = self.summaries.get(&address) else {
-            return Ok(self.import(address).map_or(0, |import| import.stack));
+            return Ok(self.import_stack(address));
         };
         if !self.path.insert(address) {
             return Err(Refused::Recursion(self.name(address)));

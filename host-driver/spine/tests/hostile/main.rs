@@ -7,6 +7,7 @@ mod links;
 mod trust;
 
 use spine_image::{Builder, Grade, interface};
+use spine_linker::exports::Exported;
 use spine_linker::link::{LinkError, Place, Runtime, link};
 use spine_linker::policy::{Grant, Policy};
 use spine_linker::sign::{Signer, trusted};
@@ -28,7 +29,8 @@ fn policy_text(more: &str) -> String {
         .map(|byte| format!("{byte:02x}"))
         .concat();
     format!(
-        "[[signer]]\nkey = \"{key}\"\ndomains = [\"spine.runtime\", \"spine.network\"]\n\
+        "[[signer]]\nkey = \"{key}\"\ndomains = [\"spine.runtime\", \"spine.network\", \
+         \"spine.gate\", \"numbers\"]\n\
          watchdog = 10\nregion = 64\nmemory = 1024\nstack = 200\n{more}"
     )
 }
@@ -63,9 +65,18 @@ fn builder(functions: &[(&str, &[u32])]) -> Builder {
 
 /// Signs, trusts, links and verifies, as the loader does.
 fn judged(builder: &Builder) -> Result<(Linked, Proof), Box<dyn std::error::Error>> {
+    judged_beside(builder, &[])
+}
+
+/// The same beside extensions that export these.
+fn judged_beside(
+    builder: &Builder,
+    exports: &[Exported],
+) -> Result<(Linked, Proof), Box<dyn std::error::Error>> {
     let container = signer(1).sign(builder);
     let image = trusted(&container, &ID)?;
-    let linked = link(&image, &runtime(), &grant(), Place::in_arena(BASE, 0x1000))?;
+    let place = Place::in_arena(BASE, 0x1000);
+    let linked = link(&image, &runtime(), exports, &grant(), place)?;
     let proof = verify(&linked, 200)?;
     Ok((linked, proof))
 }

@@ -40,7 +40,7 @@ fn a_grade_that_nothing_proves_is_not_linked() {
         let policy = policy.expect("a policy");
         let grant = policy.grant(&signer(1).public(), image.grade());
         let place = Place::in_arena(BASE, 0x1000);
-        let linked = link(&image, &runtime(), grant.expect("granted"), place);
+        let linked = link(&image, &runtime(), &[], grant.expect("granted"), place);
         assert_eq!(linked, Err(LinkError::Unproven(Grade::Sandbox)), "{needs}");
     }
 }

@@ -125,7 +125,7 @@ impl Kit {
             domains = [
                 "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
                 "spine.message",
-                "spine.peer", "spine.dma",
+                "spine.peer", "spine.dma", "spine.gate",
             ]
             watchdog = {watchdog}
             patience = {patience}

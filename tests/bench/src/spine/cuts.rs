@@ -216,6 +216,7 @@ pub fn subjects() -> Vec<Subject> {
         Subject::new("tests/extensions/effects", 5, Kind::Typed(0), false),
         Subject::new("tests/extensions/effects", 6, Kind::Typed(0), false),
         Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
+        Subject::new("tests/extensions/numbers", 0, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 0, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 1, Kind::Typed(0), false),
         Subject::of_full_hoard(),

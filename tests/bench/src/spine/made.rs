@@ -4,6 +4,7 @@ use super::try_out;
 use anyhow::{Context, Result, ensure};
 use spine_image::{Builder, Image, Section, interface};
 use spine_linker::compile::Compiler;
+use spine_linker::exports::Exported;
 use spine_linker::link::{self, Runtime};
 use spine_linker::policy::{MEMORY_MOST, Policy};
 use spine_linker::sign::{self, Signer, digits_of_bytes};
@@ -55,7 +56,7 @@ pub fn check(folder: &Path) -> Result<()> {
 pub fn run(options: &try_out::Options) -> Result<()> {
     let signer = extensions::development_signer()?;
     let container = container(&options.folder, &signer)?;
-    let policy = Policy::parse(&policy_text(&signer, WATCHDOG, GRANTED)?)?;
+    let policy = Policy::parse(&policy_text(&signer, WATCHDOG, GRANTED, &[])?)?;
     try_out::run(options, &container, policy)
 }
 
@@ -100,28 +101,38 @@ pub fn sign(container: &Path, key: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a policy for a key, or for the development key.
+/// Prints a policy for a key, or for the development key, which may call what the extensions
+/// `others` export.
 ///
 /// # Errors
 /// Which wall refuses it, or what the system says.
-pub fn print_policy(key: Option<&Path>, watchdog: u32, floor: u32) -> Result<()> {
+pub fn print_policy(
+    key: Option<&Path>,
+    watchdog: u32,
+    floor: u32,
+    others: &[String],
+) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
     if floor != 0 {
         println!("# Each run has at least these microseconds: for an emulated card.");
         println!("floor = {floor}");
     }
-    print!("{}", policy_text(&signer(key)?, watchdog, GRANTED)?);
+    print!("{}", policy_text(&signer(key)?, watchdog, GRANTED, others)?);
     Ok(())
 }
 
-/// A policy by which all interfaces, and so many bytes of region and memory, are granted to a signer,
-/// and this checkout's build is trusted.
-fn policy_text(signer: &Signer, watchdog: u32, [region, memory]: [u32; 2]) -> Result<String> {
+/// A policy by which all interfaces of the runtime, those of the extensions `others`, and so many
+/// bytes of region and memory are granted to a signer, and this checkout's build is trusted.
+fn policy_text(
+    signer: &Signer,
+    watchdog: u32,
+    [region, memory]: [u32; 2],
+    others: &[String],
+) -> Result<String> {
     let build = extensions::compiler()?.build_id()?;
-    let mut domains: Vec<String> = interface::ALL
-        .iter()
-        .map(|one| format!("{:?}", interface::domain(one.name)))
-        .collect();
+    let runtime = interface::ALL.iter().map(|one| interface::domain(one.name));
+    let domains = runtime.chain(others.iter().map(String::as_str));
+    let mut domains: Vec<String> = domains.map(|one| format!("{one:?}")).collect();
     domains.sort();
     domains.dedup();
     Ok(format!(
@@ -179,9 +190,24 @@ fn native_tests(folder: &Path) -> Result<()> {
 
 /// Links it for a trial, and says what the verifier proves.
 fn proven(container: &[u8], signer: &Signer) -> Result<String> {
-    let policy = Policy::parse(&policy_text(signer, WATCHDOG, [MEMORY_MOST; 2])?)?;
-    let build = policy.build().context("a policy with a build")?;
-    let image = sign::trusted(container, build)?;
+    let build = extensions::compiler()?.build_id()?;
+    let image = sign::trusted(container, &build)?;
+    // Extensions that it calls are not there: as if they were, with procedures of no stack.
+    let others = image
+        .imports()
+        .filter(|import| interface::find(import.name).is_none());
+    let exports: Vec<Exported> = others
+        .map(|import| Exported {
+            name: import.name.to_owned(),
+            domain: 0,
+            stack: 0,
+        })
+        .collect();
+    let domains = exports
+        .iter()
+        .map(|one| interface::domain(&one.name).to_owned());
+    let domains: Vec<String> = domains.collect();
+    let policy = Policy::parse(&policy_text(signer, WATCHDOG, [MEMORY_MOST; 2], &domains)?)?;
     let grant = policy.grant(&signer.public(), image.grade())?;
     let runtime = Runtime {
         imports: (0..interface::COUNT as u32)
@@ -191,6 +217,7 @@ fn proven(container: &[u8], signer: &Signer) -> Result<String> {
     let linked = link::link(
         &image,
         &runtime,
+        &exports,
         grant,
         link::Place::in_arena(BASE, MEMORY_MOST),
     )?;

@@ -4,7 +4,7 @@ use super::Sent;
 use crate::context::PATCHES;
 use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
-use crate::{Endpoint, HandlerProc, PeerHandler, WireAddress};
+use crate::{Called, Context, Endpoint, HandlerProc, PeerHandler, Procedure, WireAddress};
 use std::cell::RefCell;
 use std::vec::Vec;
 
@@ -19,6 +19,9 @@ pub(super) const SLOTS: usize = 12;
 const KEEPS: usize = 4;
 /// Messages of a run, and those to the own domain that may wait.
 const MESSAGES: usize = 4;
+/// Procedures that a domain exports here, and calls of a run.
+const EXPORTS: usize = 8;
+const CALLS: u32 = 15;
 
 /// What the run in work has asked for.
 #[derive(Debug, Default)]
@@ -40,6 +43,10 @@ pub(super) struct Noted {
     pub(super) posts: Vec<(u8, Vec<u32>)>,
     /// Whom handlers let call them.
     pub(super) callers: Vec<(u8, u32)>,
+    /// Procedures that `init` has exported, and those that the run may call, by their numbers.
+    pub(super) exports: Vec<(u32, Procedure)>,
+    pub(super) imports: Vec<(u32, Procedure)>,
+    pub(super) called: u32,
     /// What the domain keeps: a frame's bytes and its words, by its slot.
     pub(super) kept: [Option<(u32, Vec<u32>)>; SLOTS],
 }
@@ -263,4 +270,36 @@ pub(crate) fn post(handler: u8, arguments: &[u32]) -> u32 {
         noted.posts.push((handler, arguments.to_vec()));
         0
     })
+}
+
+/// See [`crate::export`].
+pub(crate) fn export(number: u32, procedure: Procedure) -> bool {
+    NOTED.with_borrow_mut(|noted| {
+        let takes = noted.in_init && noted.exports.len() < EXPORTS;
+        if takes {
+            noted.exports.push((number, procedure));
+        }
+        takes
+    })
+}
+
+/// See [`Context::call`].
+pub(crate) fn call(context: &Context, number: u32, arguments: &[u32; 3]) -> u64 {
+    let found = NOTED.with_borrow_mut(|noted| {
+        let found = noted.imports.iter().find(|(one, _)| *one == number);
+        let (_, procedure) = *found.ok_or(1_u64)?;
+        if noted.called == CALLS {
+            return Err(2_u64);
+        }
+        noted.called += 1;
+        Ok(procedure)
+    });
+    let [first, second, third] = *arguments;
+    match found {
+        Ok(procedure) => {
+            let called = Called::of_model(context.domain());
+            procedure(&called, first, second, third).into()
+        }
+        Err(why) => why << 32,
+    }
 }

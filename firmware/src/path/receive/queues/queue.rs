@@ -18,7 +18,7 @@ use super::super::returns::MANY;
 use crate::io::bd_ring::{OutOfRange, judge};
 use crate::io::note::WriteNote;
 use crate::memory::layout::{
-    EUDP, QUEUE_BLOCK, QUEUE_RINGS, QUEUE_SHIFT, QUEUE_SLOTS, QUEUE_WINDOW,
+    EUDP, QUEUE_BLOCK, QUEUE_RINGS, QUEUE_SHIFT, QUEUE_SLOTS, QUEUE_WINDOW, SPINE,
 };
 use crate::memory::shared::{OfA, QUEUE_ARRIVED, QUEUE_PRODUCERS};
 use host_interface::queue::{QueueCounter, RearmWord, block};
@@ -375,8 +375,8 @@ pub enum Wanting {
 const _: () = {
     assert!(size_of::<Queue>() == 64);
     assert!(QUEUE_SLOTS.is_power_of_two() && QUEUE_SLOTS == QUEUE_WINDOW << BD_SHIFT);
-    // Firmware with endpoints has no receive queues.
+    // Firmware with extensions or endpoints has no receive queues.
     let is_aligned = QUEUE_RINGS.is_multiple_of(QUEUE_SLOTS * 2);
-    assert!(EUDP != 0 || is_aligned && QUEUE_SHIFT == 13);
+    assert!(SPINE != 0 || EUDP != 0 || is_aligned && QUEUE_SHIFT == 13);
     assert!(QUEUE_WINDOW <= u8::MAX as u32);
 };

@@ -3,14 +3,15 @@
 use super::super::card::{Kit, SpineCard, Text};
 use super::super::stores::{Allowed, pc, register, step};
 use anyhow::{Result, bail, ensure};
-use host_interface::spine::HANDLERS;
 use host_interface::spine::lease::{NOTED, WORK};
 use host_interface::spine::rings::MESSAGE_BYTES;
+use host_interface::spine::{EXPORTS, HANDLERS};
 use std::ops::Range;
 use tigon_firmware::memory::layout::{
-    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_OUT_TO,
+    MESSAGES_OUT, MESSAGES_POSTED, OUT_SLOTS, POST_SLOTS, SPINE_EXPORTS, SPINE_OUT_TO,
 };
 use tigon_firmware::memory::shared::{SPINE_OUT, SPINE_OUT_ROOM, SPINE_POST_ROOM, SPINE_POSTED};
+use tigon_firmware::sides::spine::call::ROW_BYTES;
 use tigon_firmware::sides::spine::effects::{BYTES, MESSAGES};
 use tigon_firmware::sides::spine::message::callers;
 use tigon2_chip::Register;
@@ -112,6 +113,8 @@ impl Run {
         }
         if let Some(domain) = self.loads {
             allowed.push(("callers", callers(domain, 0)..callers(domain, HANDLERS)));
+            let exports = SPINE_EXPORTS..SPINE_EXPORTS + EXPORTS * ROW_BYTES;
+            allowed.push(("exports", exports));
         }
         Allowed::new(allowed)
     }
