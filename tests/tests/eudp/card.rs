@@ -24,7 +24,7 @@ pub const PORT: u16 = 4711;
 /// The peer's.
 pub const PEER_PORT: u16 = 9;
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// The peer.
 pub const PEER_AT: Destination = Destination {

@@ -1,8 +1,8 @@
 //! Fragments that are written to a process's memory while they arrive.
 
 use crate::arriving::{pass_until, reject_until, send, there};
-use crate::card::{Card, PORT, bytes};
-use eudp::{Checksum, Completion, CutThrough, Refusals, Status};
+use crate::card::{Card, PEER, PORT, bytes};
+use eudp::{Checksum, Completion, CutThrough, EndpointConfig, Refusals, Status};
 use integration_tests::{Engine, Sim};
 use std::time::Duration;
 use tigon2_model::faults::Fault;
@@ -18,6 +18,16 @@ const BUFFER: u32 = 32768;
 
 fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 9000)
+}
+
+/// One whose endpoint knows the source, so any fragment may come first.
+fn connected(cut: CutThrough) -> Card {
+    let config = EndpointConfig {
+        connected: Some(PEER),
+        mtu: 9000,
+        ..EndpointConfig::default()
+    };
+    Card::with_config(Sim::timed("default"), cut, config)
 }
 
 /// The second of two fragments is written before its frame has ended, so the datagram is there sooner
@@ -144,6 +154,123 @@ fn a_damaged_duplicate_spoils_nothing() {
     card.follow();
 }
 
+/// Two full frames or three come in an order: without a pause, or such that CPU A has time for each.
+/// Returns how long after the last one's end the datagram was there in the mean, in nanoseconds, and how
+/// many frames were there in part when they were about to end, of those behind the first.
+fn in_order(cut: CutThrough, order: &[usize], pause: u64) -> (i64, usize) {
+    let mut card = connected(cut);
+    let (mut sum, mut early) = (0, 0);
+    let length = order.len() * MOST - 8;
+    for number in 0..16 {
+        let sent = bytes(number, length);
+        card.post(0, BUFFER, number);
+        let frames = card.fragments((number as u16, PORT), &sent, MOST);
+        let mut end = send(&mut card, &frames[order[0]]);
+        for place in &order[1..] {
+            if pause != 0 {
+                pass_until(&mut card, end + pause);
+            }
+            end = send(&mut card, &frames[*place]);
+            if pause != 0 {
+                pass_until(&mut card, end - 500);
+                let from = (place * MOST).saturating_sub(8);
+                early += usize::from(there(&card, from, &sent[from..]) > 4000);
+            }
+        }
+        assert_eq!(card.completion(), Card::received(number, length, true));
+        sum += card.now() - end;
+        assert!(card.memory(0, length) == sent);
+    }
+    assert_eq!(card.refusals(), Refusals::default());
+    card.follow();
+    (sum as i64 / 16, early)
+}
+
+/// What comes in an order is there sooner if it is written while it arrives, and not later if CPU A has
+/// too little time for that.
+fn is_sooner_in(order: &[usize]) {
+    for (pause, sooner) in [(40_000, 20_000), (0, -1000)] {
+        let [(stored, none), (through, early)] =
+            [CutThrough::Off, CutThrough::OfBus].map(|cut| in_order(cut, order, pause));
+        println!("{order:?}, {pause} ns between them: {stored} ns if stored, {through} if not");
+        assert_eq!(none, 0);
+        // CPU A's work of each millisecond takes the time of some.
+        let all = 16 * (order.len() - 1);
+        assert!(pause == 0 || early >= all * 13 / 16, "{early} of {all}");
+        assert!(through + sooner < stored, "{order:?}");
+    }
+}
+
+/// A fragment behind a gap is written while it arrives, and the one that fills the gap, too.
+#[test]
+fn a_fragment_out_of_order_is_written_while_it_arrives() {
+    is_sooner_in(&[0, 2, 1]);
+}
+
+/// A first fragment that comes last is written while it arrives.
+#[test]
+fn a_first_fragment_that_comes_last_is_there_sooner() {
+    is_sooner_in(&[1, 0]);
+    is_sooner_in(&[2, 1, 0]);
+}
+
+/// A damaged fragment behind a gap, in a gap or in front of all others is as if it had not come. If it
+/// is one that is there, nothing of it is written; and if all others are there, its datagram is not
+/// complete.
+#[test]
+fn a_damaged_fragment_out_of_order_spoils_nothing() {
+    let mut card = connected(CutThrough::OfBus);
+    let length = FIRST + 3 * MOST;
+    let begins = [0, FIRST, FIRST + MOST, FIRST + 2 * MOST];
+    let faults = ["receive crc 1", "receive truncated+crc 1"];
+    let (mut early, mut number) = (0, 0);
+    for order in [[0, 2, 1, 3], [0, 3, 2, 1], [3, 2, 1, 0], [2, 0, 3, 1]] {
+        // The one of this place is damaged when so many of them are there.
+        for (damaged, here) in [(1, 1), (2, 2), (3, 3), (1, 2), (0, 3)] {
+            let sent = bytes(number, length);
+            card.post(0, 65_535, number);
+            let frames = card.fragments((number as u16, PORT), &sent, MOST);
+            for place in &order[..here] {
+                let end = send(&mut card, &frames[*place]);
+                pass_until(&mut card, end + 30_000);
+            }
+            let fault = faults[number as usize % faults.len()];
+            let parsed: Fault = fault.parse().expect("a fault");
+            card.stage.engine.machine().lock().inject(parsed);
+            // Its bytes are others than those of the good one.
+            let place: usize = order[damaged];
+            let headers = if place == 0 { 42 } else { 34 };
+            let (front, data) = frames[place].split_at(headers);
+            let wrong: Vec<u8> = data.iter().map(|byte| !byte).collect();
+            let end = send(&mut card, &[front, &wrong].concat());
+            pass_until(&mut card, end - 500);
+            let written = there(&card, begins[place], &wrong);
+            let case = format!("{order:?}, {damaged} behind {here}, {fault}: {written}");
+            if damaged < here {
+                assert_eq!(written, 0, "{case}");
+            }
+            early += u32::from(written > 2000);
+            assert!(card.rests(), "{case}");
+            for place in &order[..here] {
+                let from = begins[*place];
+                let bytes = frames[*place].len() - if *place == 0 { 42 } else { 34 };
+                assert!(card.memory(from, bytes) == sent[from..][..bytes], "{case}");
+            }
+            for place in &order[here..] {
+                send(&mut card, &frames[*place]);
+            }
+            assert_eq!(card.completion(), Card::received(number, length, true));
+            assert!(card.memory(0, length) == sent, "{case}");
+            number += 1;
+        }
+    }
+    // CPU A's work of each millisecond may take the time of some.
+    println!("{early} of 12 were written early");
+    assert!(early >= 9);
+    assert_eq!(card.refusals(), Refusals::default());
+    card.follow();
+}
+
 /// A datagram that is given up while its next fragment arrives: when its descriptor is back, nothing of
 /// its memory changes any more.
 #[test]
@@ -247,6 +374,38 @@ fn a_fragment_without_an_end_is_forgotten() {
     }
     // CPU A's work of each millisecond takes the time of one.
     assert!(early >= 7, "{early} of 8 were written early");
+    assert_eq!(card.refusals(), Refusals::default());
+    card.follow();
+}
+
+/// The MAC drops the next fragment, of which CPU A has seen the headers, and the one behind it is there
+/// before CPU A looks again, and begins with the same bytes. It is not taken for the first one.
+#[test]
+fn a_fragment_in_the_place_of_another_one_is_its_own() {
+    let mut card = card();
+    let first = card.now() + 1_000_000;
+    for number in 0..50 {
+        let mut sent = bytes(number, 12_000);
+        for fragment in sent.chunks_mut(4000) {
+            fragment[..16].fill(0);
+        }
+        // So fragments begin where these bytes do, but for the first.
+        sent.drain(..8);
+        card.post(0, BUFFER, number);
+        let frames = card.fragments((number as u16, PORT), &sent, 4000);
+        // At one of these places of the millisecond, the frame ends while CPU A ages datagrams.
+        let begin = first + u64::from(number) * 1_020_000;
+        pass_until(&mut card, begin - 100_000);
+        send(&mut card, &frames[0]);
+        pass_until(&mut card, begin);
+        let end = send(&mut card, &frames[1]);
+        pass_until(&mut card, begin + 5000);
+        reject_until(&mut card, end + 200);
+        send(&mut card, &frames[2]);
+        send(&mut card, &frames[1]);
+        assert_eq!(card.completion(), Card::received(number, sent.len(), true));
+        assert!(card.memory(0, sent.len()) == sent, "{number}");
+    }
     assert_eq!(card.refusals(), Refusals::default());
     card.follow();
 }

@@ -11,8 +11,8 @@
 //! and name an endpoint with a buffer of one piece, its data is written in chunks behind `R[C4]`. The
 //! last chunk waits for the frame's end: its CRC, and that it is the frame that was followed. So
 //! nothing is completed that the MAC or the sum does not vouch for, and what has been written of a
-//! frame that turns out to be bad is overwritten by the next one. The fragment that is next in line is
-//! [written so](super::early_part), too.
+//! frame that turns out to be bad is overwritten by the next one. Fragments are
+//! [written so](super::early_part), too, where nothing is yet.
 //!
 //! CPU A looks when there is nothing else to do: [Follow Frame](super::events::follow) has the lowest
 //! priority. It is set while descriptors are posted, unless the host wants frames whole. Short frames
@@ -23,7 +23,7 @@ use super::chunk::chunk;
 use super::completion::Reporter;
 use super::datagram::{Datagram, REACH};
 use super::delivery::TRANSFERS;
-use super::headers::{ETHERNET, HEADERS, UDP};
+use super::headers::{ETHERNET, HEADERS};
 use super::receiver::{Arrival, Receiver};
 use super::{EudpA, wait_for_writes};
 use crate::io::{IoA, filter};
@@ -206,8 +206,10 @@ fn grown<B: Dispatch>(
     }
     receiver.arrival.seen = there;
     if receiver.is_through() {
-        let shorter = receiver.arrival.shorter;
-        if shorter != 0 && !receiver.is_part_open(io) {
+        let Arrival {
+            shorter, is_part, ..
+        } = receiver.arrival;
+        if is_part && !receiver.is_part_open(io) {
             return receiver.forget(reporter, io);
         }
         if receiver.rdma.is_in(rdma::State::FineGrainedRdmaDone) && io.has_write_room(TRANSFERS) {
@@ -227,10 +229,7 @@ fn grown<B: Dispatch>(
 #[inline(never)]
 fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>, base: u32) {
     let Arrival {
-        start,
-        seen,
-        shorter,
-        ..
+        start, mut seen, ..
     } = receiver.arrival;
     if receiver.is_busy() || receiver.waits {
         // It would not be the only one.
@@ -241,8 +240,16 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     if !receiver.arrival.is_judged || mark != receiver.arrival.mark {
         receiver.arrival.is_judged = true;
         receiver.arrival.mark = mark;
-        return look_at_headers(reporter, receiver, io, base);
+        look_at_headers(reporter, receiver, io, base);
+        if receiver.arrival.is_passed || !receiver.arrival.is_part {
+            return;
+        }
+        // That took a while.
+        seen = distance(base, start, io.bus.read(Register::RxProducer));
     }
+    let Arrival {
+        shorter, is_part, ..
+    } = receiver.arrival;
     let work = &mut receiver.work;
     let Datagram {
         endpoint, length, ..
@@ -251,7 +258,7 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     if chunk == 0 || !io.has_write_room(TRANSFERS) {
         return;
     }
-    let has_memory = if shorter != 0 {
+    let has_memory = if is_part {
         receiver.choose_part(io)
     } else {
         reporter.open >> endpoint & 1 != 0
@@ -283,22 +290,19 @@ fn look_at_headers<B: Dispatch>(
     let start = receiver.arrival.start;
     let bus = &mut io.bus;
     receiver.arrival.shorter = 0;
+    receiver.arrival.is_part = false;
     // Whether its length is the frame's shows at its end.
     let may_be_ours = packet(bus, base, start) > LEAST && !filter::is_of_group(bus, start);
     let datagram = &mut receiver.work.flights.next().datagram;
     receiver.arrival.is_passed = !may_be_ours;
     if may_be_ours && !judge(datagram, reporter, bus, (start, base)) {
-        if receiver.judge_part(io, start, NO_FRAME) {
-            receiver.arrival.shorter = UDP;
-        } else {
-            receiver.arrival.is_passed = true;
-        }
+        receiver.arrival.is_passed = !receiver.judge_part(reporter, io, start, NO_FRAME);
     }
 }
 
 /// What tells a frame from another one, of whose headers the first [`REACH`] bytes lie in one piece:
 /// its length, identification and UDP checksum. The MAC may drop a frame without a word, and CPU A look
-/// again only when the next one has come as far.
+/// again only when the next one has come as far. A fragment's [IP sum](Receiver::mark) counts, too.
 #[inline(always)]
 fn mark<B: Dispatch>(bus: &mut B, start: u32) -> u32 {
     bus.load(start + ETHERNET + 2)
@@ -335,10 +339,12 @@ pub fn ended<B: Dispatch>(
         receiver.forget(reporter, io);
         return End::Passed;
     }
-    let Arrival { shorter, .. } = receiver.arrival;
+    let Arrival {
+        shorter, is_part, ..
+    } = receiver.arrival;
     let bytes = HEADERS - shorter + receiver.work.flights.oldest().datagram.length + CRC;
     receiver.work.is_good =
-        frame.errors == 0 && frame.length >= bytes && (shorter == 0 || receiver.is_part_open(io));
+        frame.errors == 0 && frame.length >= bytes && (!is_part || receiver.is_part_open(io));
     if !receiver.work.is_good {
         receiver.report_event(recv::Event::Ended, reporter, io);
         return End::Passed;
@@ -347,11 +353,11 @@ pub fn ended<B: Dispatch>(
         wait_for_writes(io);
         return End::Waits;
     }
-    if shorter != 0 {
-        receiver.note_part(io);
-    }
     receiver.hear(recv::Event::Ended, reporter, io);
     receiver.end(reporter, io);
+    if is_part {
+        receiver.note_part(io);
+    }
     End::Taken
 }
 

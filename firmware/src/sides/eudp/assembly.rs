@@ -13,8 +13,11 @@
 //! A unit is 8 bytes of the IP payload, the UDP header among them.
 
 pub(super) mod claim;
+pub(super) mod early;
 pub(super) mod in_order;
+mod key;
 
+pub use self::key::Key;
 use super::headers::{IP, UDP};
 use super::pieces::Pieces;
 use super::sums::folded;
@@ -104,17 +107,6 @@ pub enum State {
     Failed = 5,
     /// It is complete in the pool, and its completion waits for a write descriptor.
     Whole = 6,
-}
-
-/// What tells one datagram from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// The source's address.
-    pub source: u32,
-    /// The destination's.
-    pub destination: u32,
-    /// The identification.
-    pub identification: u32,
 }
 
 /// What came of noting a fragment.

@@ -42,7 +42,7 @@ pub struct Work {
     /// Where the receive buffer begins.
     pub base: u32,
     /// Where a datagram that arrives goes to in the host's memory.
-    host: HostAddress,
+    pub(super) host: HostAddress,
     /// The pieces of one that is alone otherwise.
     pieces: Pieces,
     /// The sum of what the write channel has moved.
@@ -97,14 +97,9 @@ impl Work {
         let Some(host) = flight.take_descriptor(queue, &mut io.bus) else {
             return false;
         };
-        self.begin_at(host);
-        true
-    }
-
-    /// RDMA has the next one of its datagrams alone from now on; it goes to `host` while it arrives.
-    pub(super) const fn begin_at(&mut self, host: HostAddress) {
         self.host = host;
         self.flights.take_alone();
+        true
     }
 
     /// Takes the endpoint's next descriptor for a datagram that is alone, if it has one that is fit.

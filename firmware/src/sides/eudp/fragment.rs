@@ -172,12 +172,7 @@ fn take<B: Dispatch>(
         }
     }
     let bus = &mut io.bus;
-    if fragment.is_first() {
-        note_first(bus, assembly, fragment);
-    }
-    if let Some(length) = fragment.length() {
-        assembly.set_length(bus, length);
-    }
+    note_said(bus, assembly, fragment);
     let header = if fragment.is_first() { UDP } else { 0 };
     let place = Place {
         base,
@@ -198,11 +193,16 @@ fn take<B: Dispatch>(
     Outcome::Queued
 }
 
-/// Notes what the first fragment says.
+/// Notes what a fragment that is there says of its datagram.
 #[inline(never)]
-fn note_first<B: Bus>(bus: &mut B, assembly: Assembly, fragment: &Fragment) {
-    assembly.set_from(bus, fragment.ip.port, fragment.is_summed);
-    assembly.add(bus, fragment.sum);
+pub(super) fn note_said<B: Bus>(bus: &mut B, assembly: Assembly, fragment: &Fragment) {
+    if fragment.is_first() {
+        assembly.set_from(bus, fragment.ip.port, fragment.is_summed);
+        assembly.add(bus, fragment.sum);
+    }
+    if let Some(length) = fragment.length() {
+        assembly.set_length(bus, length);
+    }
 }
 
 /// Whether a first fragment is for the endpoint that has its datagram.
@@ -222,14 +222,14 @@ fn is_in_place<B: Bus>(
     claim.is_some_and(|claim| found == Some(claim.endpoint))
 }
 
-/// Whether a fragment fits what is known of its datagram; notes that it is there.
-#[inline(always)]
-fn judge<B: Bus>(
+/// Whether a fragment fits what is known of its datagram.
+#[inline(never)]
+pub(super) fn fits<B: Bus>(
     reporter: &Reporter,
     bus: &mut B,
     fragment: &Fragment,
     assembly: Assembly,
-) -> Result<Noted, Refusal> {
+) -> Result<(), Refusal> {
     let says = fragment.length();
     let known = assembly.length(bus);
     if says.is_some() && known.is_some() && says != known {
@@ -246,6 +246,18 @@ fn judge<B: Bus>(
     if fragment.is_first() && !is_in_place(reporter, bus, fragment, assembly) {
         return Err(Refusal::Misplaced);
     }
+    Ok(())
+}
+
+/// The same, and notes that it is there.
+#[inline(always)]
+fn judge<B: Bus>(
+    reporter: &Reporter,
+    bus: &mut B,
+    fragment: &Fragment,
+    assembly: Assembly,
+) -> Result<Noted, Refusal> {
+    fits(reporter, bus, fragment, assembly)?;
     if assembly.extend(bus, fragment.ip.from, fragment.ip.end) {
         return Ok(Noted::New);
     }

@@ -109,6 +109,7 @@ impl Header {
 }
 
 /// What a fragment's headers say.
+#[derive(Debug)]
 pub(super) struct Fragment {
     pub(super) ip: Header,
     /// The destination's port and the length of all, if it is the first one: as in the UDP header.
@@ -121,6 +122,22 @@ pub(super) struct Fragment {
 }
 
 impl Fragment {
+    /// None.
+    pub(super) const NONE: Fragment = Fragment {
+        ip: Header {
+            key: Key::NONE,
+            from: 0,
+            end: 0,
+            is_end: false,
+            addresses: 0,
+            port: 0,
+        },
+        ports: 0,
+        vlan: 0,
+        sum: 0,
+        is_summed: false,
+    };
+
     /// Reads a frame's headers; `None` if it is no fragment of a UDP datagram, or is wrong in itself.
     #[inline(always)]
     pub(super) fn of<B: Dispatch>(

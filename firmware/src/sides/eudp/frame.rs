@@ -255,6 +255,11 @@ impl Frame {
         }
     }
 
+    /// Its data is not tried to be had any more.
+    pub const fn give_up(&mut self) {
+        self.failures = TRIES;
+    }
+
     /// Whether its data cannot be had: it ends as it is, and nobody is addressed by it.
     pub const fn is_given_up(&self) -> bool {
         self.failures >= TRIES

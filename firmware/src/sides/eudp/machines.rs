@@ -219,13 +219,17 @@ pub struct Card<'a, B: Dispatch> {
 
 impl<B: Dispatch> Card<'_, B> {
     /// Tries a transfer again. The wire stands meanwhile, so a frame whose memory has gone must
-    /// come to an end: nobody is addressed by it any more.
+    /// come to an end: nobody is addressed by it any more. So does one with a sum, which would lack what
+    /// is fetched again.
     #[inline(never)]
     fn fetch_again(&mut self) {
         let bus = &mut self.io.bus;
         let Work { frames, failed, .. } = self.work;
         let frame = frames.now();
         frame.failures += 1;
+        if frame.has(SUMMED) {
+            frame.give_up();
+        }
         if frame.is_given_up() {
             // No address, no type: a frame that no receiver takes.
             for at in (frame.start..frame.start + 16).step_by(4) {

@@ -59,17 +59,6 @@ pub(super) struct Taken {
     pub bytes: u32,
 }
 
-/// Where the next fragment goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Next {
-    /// What RDMA has of it.
-    pub part: Part,
-    /// Whose it is.
-    pub endpoint: u32,
-    /// Where its data goes.
-    pub host: HostAddress,
-}
-
 impl Predicted {
     /// No fragment.
     pub(super) const NONE: Predicted = Predicted {
@@ -77,11 +66,7 @@ impl Predicted {
         endpoint: 0,
         from: NOWHERE,
         ends: Ends::at(0),
-        key: Key {
-            source: 0,
-            destination: 0,
-            identification: 0,
-        },
+        key: Key::NONE,
         host: HostAddress { high: 0, low: 0 },
     };
 
@@ -165,20 +150,6 @@ impl Predicted {
             host: self.host,
             local: start + ETHERNET + IP,
             bytes: end - from,
-        })
-    }
-
-    /// The next fragment, which was found to have so many bytes, if its datagram is still put together.
-    pub(super) fn of_length<B: Bus>(&self, bus: &mut B, bytes: u32) -> Option<Next> {
-        let assembly = self.assembly;
-        if self.from == NOWHERE || !assembly.is_open(bus) {
-            return None;
-        }
-        let is_last = self.from + bytes == self.ends.last;
-        Some(Next {
-            part: Part { assembly, is_last },
-            endpoint: self.endpoint,
-            host: self.host,
         })
     }
 

@@ -19,6 +19,7 @@ use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{CHOICE, Card, Work};
+use super::fragment_header::Fragment;
 use super::predicted::Predicted;
 use super::recorded::{self, RDMA, RECV, Recorder};
 use super::{bump, word};
@@ -41,8 +42,13 @@ pub struct Arrival {
     pub(super) is_judged: bool,
     /// What tells it from another one that begins at the same place, if it was judged.
     pub(super) mark: u32,
-    /// By how many bytes they are shorter than a datagram's: [`UDP`](super::headers::UDP) if they are a fragment's.
+    /// By how many bytes they are shorter than a datagram's: [`UDP`](super::headers::UDP) if they are a
+    /// fragment's that is not the first.
     pub(super) shorter: u32,
+    /// Whether it is a fragment, if it was judged.
+    pub(super) is_part: bool,
+    /// Whether that is the [predicted](super::predicted) one.
+    pub(super) is_next: bool,
 }
 
 impl Arrival {
@@ -54,6 +60,8 @@ impl Arrival {
         is_judged: false,
         mark: 0,
         shorter: 0,
+        is_part: false,
+        is_next: false,
     };
 }
 
@@ -73,6 +81,10 @@ pub struct Receiver {
     pub(super) newest: Assembly,
     /// The fragment that is next in line.
     pub(super) predicted: Predicted,
+    /// The fragment that arrives out of order.
+    pub(super) early: Fragment,
+    /// The sum of the IP header of one that arrives, in bits 31:16: that of others of its datagram differs.
+    pub(super) mark: u32,
     /// Whether any datagram is known of which fragments came.
     pub(super) knows_fragments: bool,
 }
@@ -89,6 +101,8 @@ impl Receiver {
             recent: Assembly::FIRST,
             newest: Assembly::FIRST,
             predicted: Predicted::NONE,
+            early: Fragment::NONE,
+            mark: 0,
             knows_fragments: false,
         }
     }
