@@ -76,6 +76,13 @@ fn rows() -> impl Iterator<Item = u32> {
     (0..EXPORTS).map(|number| SPINE_EXPORTS + number * ROW_BYTES)
 }
 
+/// Nothing is exported, and no run has called.
+pub fn clear<B: Bus>(bus: &mut B) {
+    for at in (SPINE_EXPORTS..STRETCH + 4).step_by(4) {
+        bus.store(at, 0);
+    }
+}
+
 /// In `init`: exports a procedure of the domain that is being loaded.
 #[inline(always)]
 pub fn export<B: Bus>(effects: &Effects, bus: &mut B, number: u32, entry: u32) -> Status {
@@ -84,7 +91,7 @@ pub fn export<B: Bus>(effects: &Effects, bus: &mut B, number: u32, entry: u32) -
         Some(row) if effects.is_init() => {
             let domain = SPINE_LOADING.get(bus);
             bus.store(row, number);
-            bus.store(row + ENTRY, domain << DOMAIN_SHIFT | entry);
+            bus.store(row + ENTRY, domain << DOMAIN_SHIFT | address(entry));
             Status::Noted
         }
         _ => Status::Full,
@@ -113,7 +120,8 @@ const fn address(word: u32) -> u32 {
     word & ((1 << DOMAIN_SHIFT) - 1)
 }
 
-/// A handler calls a procedure, by a clock of microseconds: returns its address. CPU B looks after it from now on.
+/// A handler calls a procedure, at a time in microseconds: returns its address. CPU B looks after it
+/// from now on.
 #[inline(always)]
 pub fn begin<B: Bus>(bus: &mut B, caller: Caller, number: u32, now: u32) -> Result<u32, NotCalled> {
     let word = find(bus, caller.domain, number).ok_or(NotCalled::Absent)?;

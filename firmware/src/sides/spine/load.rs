@@ -40,6 +40,7 @@ const fn word(word: BlockWord) -> u32 {
 pub fn describe<B: Bus>(bus: &mut B) {
     clear(bus, SPINE_BLOCK, spine::BLOCK_BYTES);
     clear(bus, PEER_PAGE, spine::peer::PAGE_BYTES);
+    call::clear(bus);
     access::describe(bus);
     let pad = enter::pad_arena();
     for (at, value) in [

@@ -117,3 +117,13 @@ fn init_exports_as_many_as_there_is_room_for_and_only_entries() {
     forget(&mut bus, 0);
     assert!(are_entries(&mut bus, 0, &[]));
 }
+
+/// Memory is not empty when firmware starts.
+#[test]
+fn nothing_of_an_earlier_firmware_is_called() {
+    let mut bus = card();
+    assert!(begin(&mut bus, CALLER, SUM, 7).is_ok());
+    clear(&mut bus);
+    assert_eq!(account(&mut bus, CALLER.run), None);
+    assert_eq!(begin(&mut bus, CALLER, SUM, 7), Err(NotCalled::Absent));
+}
