@@ -52,21 +52,7 @@ pub enum Action {
         containers: Vec<PathBuf>,
     },
     /// Print a policy that lets a driver load what this checkout builds and signs
-    Policy {
-        /// Secret key that signs [default: the development key, which anybody has]
-        #[arg(long, value_name = "FILE")]
-        key: Option<PathBuf>,
-        /// Microseconds that a run may take
-        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=255))]
-        watchdog: u32,
-        /// Microseconds that each run has at least, those of init included: for an emulated card,
-        /// whose CPUs the computer holds up
-        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-        floor: u32,
-        /// Extension whose procedures the signer's may call; may be given several times
-        #[arg(long = "call", value_name = "EXTENSION")]
-        others: Vec<String>,
-    },
+    Policy(made::PolicyOptions),
     /// Load it into the running card of a driver, as `tigonctl spine load` does
     Load(running::Load),
     /// Take it off the running card of a driver, as `tigonctl spine unload` does
@@ -116,12 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             out,
         } => made::sign(container, key, out.as_deref().unwrap_or(container)),
         Action::List { containers } => list::run(containers),
-        Action::Policy {
-            key,
-            watchdog,
-            floor,
-            others,
-        } => made::print_policy(key.as_deref(), *watchdog, *floor, others),
+        Action::Policy(options) => made::print_policy(options),
         Action::Load(options) => running::load(options),
         Action::Unload { domain, driver } => running::unload(*domain, driver),
         Action::Run(options) => made::run(options),

@@ -74,6 +74,13 @@ fn an_extension_from_nothing_to_a_container_that_another_answers_for() {
     let built = said(&["build", &hello, "--out", &container, "--key", &theirs]);
     assert_eq!(proven(&built), line);
 
+    // Procedures of others are granted by name.
+    let granted = said(&["policy", "--call", "numbers", "--call", "routes"]);
+    assert!(
+        granted.contains("domains = [\"numbers\", \"routes\", \"spine."),
+        "{granted}"
+    );
+
     // The policy of each lets in what that one has signed, and nothing else.
     let grants = |key: &str| Policy::parse(&said(&["policy", "--key", key])).expect("a policy");
     let (our_policy, their_policy) = (grants(&ours), grants(&theirs));

@@ -101,23 +101,37 @@ pub fn sign(container: &Path, key: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a policy for a key, or for the development key, which may call what the extensions
-/// `others` export.
+/// What a policy is to grant.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PolicyOptions {
+    /// Secret key that signs [default: the development key, which anybody has]
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Microseconds that a run may take
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=255))]
+    pub watchdog: u32,
+    /// Microseconds that each run has at least, those of init included: for an emulated card,
+    /// whose CPUs the computer holds up
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub floor: u32,
+    /// Extension whose procedures the signer's may call; may be given several times
+    #[arg(long = "call", value_name = "EXTENSION")]
+    pub others: Vec<String>,
+}
+
+/// Prints a policy.
 ///
 /// # Errors
 /// Which wall refuses it, or what the system says.
-pub fn print_policy(
-    key: Option<&Path>,
-    watchdog: u32,
-    floor: u32,
-    others: &[String],
-) -> Result<()> {
+pub fn print_policy(options: &PolicyOptions) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
-    if floor != 0 {
+    if options.floor != 0 {
         println!("# Each run has at least these microseconds: for an emulated card.");
-        println!("floor = {floor}");
+        println!("floor = {}", options.floor);
     }
-    print!("{}", policy_text(&signer(key)?, watchdog, GRANTED, others)?);
+    let signer = signer(options.key.as_deref())?;
+    let text = policy_text(&signer, options.watchdog, GRANTED, &options.others)?;
+    print!("{text}");
     Ok(())
 }
 
