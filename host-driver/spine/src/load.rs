@@ -5,6 +5,7 @@
 //! domain keeps its piece of the arena until the firmware has answered that the domain is unloaded.
 
 mod endpoints;
+mod error;
 pub mod lease;
 pub mod peer;
 mod place;
@@ -12,13 +13,14 @@ mod region;
 
 pub use crate::guard::{Guard, Term};
 pub use endpoints::{EndpointConfig, EndpointCounts, handlers_of};
+pub use error::LoadError;
 
 use self::place::{ALIGNMENT, Extent, Piece, free_place};
 use crate::exports::{Exported, Exports};
-use crate::link::{self, LinkError, Place, Runtime};
-use crate::policy::{Policy, PolicyError};
-use crate::sign::{self, TrustError};
-use crate::verify::{self, Proof, Refused};
+use crate::link::{self, Place, Runtime};
+use crate::policy::Policy;
+use crate::sign;
+use crate::verify::{self, Proof};
 use host_interface::extension::{Extension, VERSION_WITH_SPINE};
 use host_interface::spine::rings::ENDPOINTS;
 use host_interface::spine::{
@@ -27,7 +29,6 @@ use host_interface::spine::{
     may_call,
 };
 use spine_image::Section;
-use thiserror::Error;
 
 /// A card's memory and its mailboxes, as a driver has them.
 pub trait Card {
@@ -71,65 +72,6 @@ pub trait Card {
 
     /// Uses the window again.
     fn take_back_window(&mut self);
-}
-
-/// Why an extension is not loaded.
-#[derive(Debug, Error)]
-pub enum LoadError<E: std::error::Error> {
-    /// The card is gone.
-    #[error("the card: {0}")]
-    Card(E),
-    /// The firmware loads no extensions.
-    #[error("the firmware on the card loads no extensions")]
-    NoSpine,
-    /// The firmware has another layout of its block.
-    #[error("the firmware's block has layout {0}, this host knows {LAYOUT}")]
-    Layout(u32),
-    /// The firmware does not answer.
-    #[error("the firmware does not answer")]
-    NoAnswer,
-    /// The firmware refuses.
-    #[error("the firmware refuses: {0:?}")]
-    Refused(Outcome),
-    /// There are as many domains as there can be.
-    #[error("all {DOMAINS} domains are in use")]
-    NoDomain,
-    /// There is no such domain.
-    #[error("domain {0} is not loaded")]
-    NotLoaded(u32),
-    /// Another domain is linked with it.
-    #[error("domain {user} is linked with domain {domain}")]
-    Imported {
-        /// Which is to be unloaded.
-        domain: u32,
-        /// Which calls it.
-        user: u32,
-    },
-    /// Words that do not lie in a domain's region.
-    #[error("the address is outside the region of domain {0}")]
-    OutsideRegion(u32),
-    /// More guards, or more comparisons, than there is room for.
-    #[error("{count} {what} do not fit: at most {most} do")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many.
-        count: usize,
-        /// How many fit.
-        most: u32,
-    },
-    /// Wall: who has made it.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// Wall: what the signer may.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// Wall: what it may link with.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// Wall: what it does.
-    #[error(transparent)]
-    Verify(#[from] Refused),
 }
 
 /// What the host knows of a card's extensions.
