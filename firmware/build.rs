@@ -21,8 +21,8 @@ fn main() {
     if receive_queues {
         println!("cargo::rustc-cfg=receive_queues");
     }
-    // With extensions and endpoints the tables lie higher, and verdicts lie in front of them with receive queues,
-    // see src/memory/layout.rs.
+    // With extensions and endpoints the tables lie higher, and verdicts lie in front of them with
+    // receive queues, see src/memory/layout.rs.
     let image_bytes: &[&str] = if std::env::var_os("CARGO_FEATURE_EUDP").is_some() {
         &["_image_bytes=0x1D800"]
     } else if std::env::var_os("CARGO_FEATURE_SPINE").is_some() {

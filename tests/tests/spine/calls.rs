@@ -34,7 +34,10 @@ impl Two {
     }
 
     fn by(policy: &Policy) -> Two {
-        let mut spine = Spine::open();
+        Two::on(Spine::open(), policy)
+    }
+
+    fn on(mut spine: Spine, policy: &Policy) -> Two {
         let [numbers, calling] = ["numbers", "calling"].map(|name| {
             let loaded = spine.load_by(&card::of_tests(name), policy);
             loaded.unwrap_or_else(|error| panic!("{error}"))
@@ -212,16 +215,12 @@ fn what_was_exported_is_gone_with_its_domain() {
     let mut spine = Spine::open();
     // Three procedures each time, of eight that there is room for.
     for _ in 0..5 {
-        let numbers = spine.load(&card::of_tests("numbers"));
-        let calling = spine.load(&card::of_tests("calling"));
+        let mut two = Two::on(spine, &card::policy());
+        two.ask(SUM, &[1, 1, 1]).expect("it runs");
+        assert_eq!(two.answer(), [3, CALLED]);
+        let (numbers, calling) = (two.numbers, two.calling);
+        spine = two.spine;
         let Spine { card, loader, .. } = &mut spine;
-        loader
-            .send(card, calling, SUM, &[1, 1, 1])
-            .expect("it runs");
-        let mut words = [0; 2];
-        let read = loader.read_region(card, calling, 0, &mut words);
-        read.expect("it is loaded");
-        assert_eq!(words, [3, CALLED]);
         loader.unload(card, calling).expect("it is loaded");
         loader.unload(card, numbers).expect("it is loaded");
     }

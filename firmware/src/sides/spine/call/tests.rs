@@ -93,7 +93,6 @@ fn only_what_is_exported_granted_and_not_suspended_is_called() {
 fn a_name_that_another_domain_exports_too_is_not_called_there() {
     let mut bus = card();
     // Domain 3 was there first, under the same name.
-    bus.store(SPINE_EXPORTS, SUM);
     bus.store(SPINE_EXPORTS + ENTRY, 3 << DOMAIN_SHIFT | 0x3_0000);
     bus.store(SPINE_EXPORTS + ROW_BYTES, SUM);
     bus.store(SPINE_EXPORTS + ROW_BYTES + ENTRY, 0x2_0000);
