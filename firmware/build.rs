@@ -26,7 +26,7 @@ fn main() {
     let image_bytes: &[&str] = if std::env::var_os("CARGO_FEATURE_EUDP").is_some() {
         &["_image_bytes=0x1D800"]
     } else if std::env::var_os("CARGO_FEATURE_SPINE").is_some() {
-        &["_image_bytes=0x17200"]
+        &["_image_bytes=0x17600"]
     } else if receive_queues {
         &["_image_bytes=0x16580"]
     } else {

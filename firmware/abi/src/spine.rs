@@ -9,13 +9,13 @@
 //!   +0x000  words of the block                      BlockWord
 //!   +0x080  domain 0, 64 bytes, by the host         DomainWord
 //!   +0x0C0  domain 1 ...
-//!   +0x180  what domain 0 did, 64 bytes             DomainCount
-//!   +0x1C0  domain 1 ...
-//!   +0x280  guard 0, 48 bytes, by the host          GuardWord
-//!   +0x2B0  guard 1 ...
-//!   +0x400  arguments of the driver's message, 60 words, by the host
-//!   +0x500  endpoint 0, 64 bytes, by the host              rings::EndpointWord
-//!   +0x540  endpoint 1 ...
+//!   +0x180  guard 0, 48 bytes, by the host          GuardWord
+//!   +0x1B0  guard 1 ...
+//!   +0x300  arguments of the driver's message, 60 words, by the host
+//!   +0x400  endpoint 0, 64 bytes, by the host       rings::EndpointWord
+//!   +0x440  endpoint 1 ...
+//!   +0x1400 what domain 0 did, 256 bytes            counts
+//!   +0x1500 domain 1 ...
 //! ```
 //!
 //! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then the mailbox; the
@@ -23,14 +23,17 @@
 //! word. A command word is never used twice in a row: its upper half is a number.
 
 pub mod access;
+pub mod counts;
 pub mod lease;
 pub mod peer;
 pub mod rings;
 
+pub use counts::{DomainCount, HandlerCount, domain_count, handler_count, handler_time};
+
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 5;
+pub const LAYOUT: u32 = 6;
 /// Domains that can be loaded.
 pub const DOMAINS: u32 = 4;
 /// Handlers of a domain.
@@ -48,11 +51,9 @@ pub const MAILBOX: u32 = 29;
 
 /// Offset of the domains' rows.
 pub const DOMAIN_ROWS: u32 = 0x80;
-/// Offset of the domains' counts.
-pub const DOMAIN_COUNTS: u32 = DOMAIN_ROWS + DOMAINS * ROW_BYTES;
 /// Offset of the guards.
-pub const GUARD_ROWS: u32 = DOMAIN_COUNTS + DOMAINS * ROW_BYTES;
-/// Bytes of a domain's row, and of its counts.
+pub const GUARD_ROWS: u32 = DOMAIN_ROWS + DOMAINS * ROW_BYTES;
+/// Bytes of a domain's row.
 pub const ROW_BYTES: u32 = 64;
 /// Bytes of a guard.
 pub const GUARD_BYTES: u32 = 48;
@@ -62,8 +63,10 @@ pub const MESSAGE: u32 = GUARD_ROWS + GUARDS * GUARD_BYTES;
 pub const ARGUMENT_WORDS: u32 = 60;
 /// Offset of the endpoints' rows.
 pub const ENDPOINT_ROWS: u32 = MESSAGE + 256;
+/// Offset of what the domains did.
+pub const DOMAIN_COUNTS: u32 = ENDPOINT_ROWS + rings::ENDPOINTS * rings::ENDPOINT_BYTES;
 /// Bytes of the block.
-pub const BLOCK_BYTES: u32 = ENDPOINT_ROWS + rings::ENDPOINTS * rings::ENDPOINT_BYTES;
+pub const BLOCK_BYTES: u32 = DOMAIN_COUNTS + DOMAINS * counts::BYTES;
 
 table! {
     /// A word of the block; the value of a variant is its offset.
@@ -202,26 +205,14 @@ table! {
 }
 
 table! {
-    /// What a domain did, by the offset; all wrap.
-    pub enum DomainCount: u32 {
-        /// Runs of its handlers, and calls of its procedures.
-        Runs = 0x00,
-        /// Runs that took too long.
-        Overruns = 0x04,
-        /// Runs that panicked.
-        Panics = 0x08,
-        /// Runs that met a fault of the CPU.
-        Faults = 0x0C,
-        /// Frames that it consumed.
-        Consumed = 0x10,
-        /// Frames that it dropped.
-        Dropped = 0x14,
-        /// Frames that it had transmitted.
-        Transmitted = 0x18,
-        /// 1 while it is suspended.
-        Suspended = 0x1C,
-        /// [`COUNTERS`] words of its own.
-        Counters = 0x20,
+    /// What becomes of what a run had that was cut off: bits of a word, which a domain gives in
+    /// `init`. Without them a frame is the host's, and a message is dropped and counted.
+    pub enum WhenCut: u32 {
+        /// A frame is dropped and counted.
+        DropFrame = 1,
+        /// A message goes to the process that drives the card, see
+        /// [`CUT_MESSAGE`](rings::CUT_MESSAGE).
+        PassMessage = 2,
     }
 }
 
@@ -235,11 +226,6 @@ pub const TERM_BYTES: u32 = 12;
 /// Offset of a word of a domain's row.
 pub const fn domain_word(domain: u32, word: DomainWord) -> u32 {
     DOMAIN_ROWS + (domain << 6) + word as u32
-}
-
-/// Offset of a count of a domain.
-pub const fn domain_count(domain: u32, count: DomainCount) -> u32 {
-    DOMAIN_COUNTS + (domain << 6) + count as u32
 }
 
 /// Offset of the word that says whose procedures a domain may call.
@@ -267,7 +253,6 @@ const _: () = {
     assert!(ROW_BYTES == 1 << 6 && GUARD_BYTES == (1 << 4) + (1 << 5));
     assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= DomainWord::Floor as u32);
     assert!(DomainWord::TextCopy as u32 + 4 <= ROW_BYTES);
-    assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
     assert!(HANDLERS <= GUARDS_TRANSFERS && GUARDS_TRANSFERS < GUARDS_MESSAGES);

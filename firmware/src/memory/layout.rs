@@ -32,7 +32,7 @@ pub const TABLES: u32 = 0x1_B000 + LONGER;
 const LONGER: u32 = if EUDP != 0 {
     0x6900
 } else if SPINE != 0 {
-    0x400
+    0x800
 } else {
     0
 };
@@ -238,8 +238,8 @@ const fn number(text: &str) -> u32 {
 
 /// 1 in firmware that loads extensions, else 0.
 pub const SPINE: usize = cfg!(feature = "spine") as usize;
-/// Words of SPINE that both CPUs see.
-pub const SPINE_SHARED: u32 = VENDOR_OFFSET;
+/// Words of SPINE that both CPUs see: behind the tables, which lie higher by [`LONGER`].
+pub const SPINE_SHARED: u32 = VENDOR_OFFSET + 0x400;
 /// End of those.
 pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x80;
 /// The SPINE block, see [`host_interface::spine`].
@@ -264,10 +264,16 @@ pub const SPINE_OUT_TO: u32 = SPINE_IN_ENTRIES + IN_SLOTS * 4;
 pub const SPINE_BELLS: u32 = SPINE_OUT_TO + OUT_SLOTS * 4;
 /// Procedures that extensions export: 8 bytes for each.
 pub const SPINE_EXPORTS: u32 = SPINE_BELLS + spine::rings::MAILBOXES * 8;
-/// The last run that has called one: 4 words of CPU A's.
+/// The last run that has called one: words of CPU A's.
 pub const SPINE_CALL: u32 = SPINE_EXPORTS + spine::EXPORTS * 8;
+/// Bytes of these.
+pub const SPINE_CALL_BYTES: u32 = 16;
+/// What becomes of what a run had that was cut off, a word for each domain.
+pub const SPINE_WHEN_CUT: u32 = SPINE_CALL + SPINE_CALL_BYTES;
+/// When the run began whose time is taken.
+pub const SPINE_TIMED: u32 = SPINE_WHEN_CUT + 4 * spine::DOMAINS;
 /// Messages from the host, from handlers, and of handlers to their own domain: a ring each.
-pub const MESSAGES_IN: u32 = (SPINE_CALL + 16).next_multiple_of(spine::rings::MESSAGE_BYTES);
+pub const MESSAGES_IN: u32 = (SPINE_TIMED + 4).next_multiple_of(spine::rings::MESSAGE_BYTES);
 /// Slots of [`MESSAGES_IN`], a power of two.
 pub const IN_SLOTS: u32 = 16;
 /// See [`MESSAGES_IN`].
@@ -302,9 +308,9 @@ pub const RESERVE_MOST: u32 = if SPINE == 0 {
 } else {
     (Reserved::MOST as u32) << 10
 };
-/// Bytes from [`SPINE_SHARED`] to K: the arena has room for the router's two tables of 16 KB. With
-/// 512 KB of SRAM the packet buffers keep 224 KB.
-const SPINE_BYTES: u32 = 0x1_4000;
+/// Bytes in front of K: the arena has room for the router's two tables of 16 KB. With 512 KB of SRAM
+/// the packet buffers keep 220 KB.
+const SPINE_BYTES: u32 = 0x1_5000;
 
 /// 1 in firmware with endpoints for datagrams, else 0.
 pub const EUDP: usize = cfg!(feature = "eudp") as usize;
@@ -362,6 +368,8 @@ pub const fn reserved(bytes: u32, asked: u32) -> u32 {
 /// With 512 KB the packet buffers still get more than half of it, or nearly that.
 const BUFFERS_LEAST: u32 = if SPINE == 0 && EUDP == 0 {
     0x4_0000
+} else if SPINE != 0 {
+    0x3_7000
 } else {
     0x3_8000
 };

@@ -14,7 +14,7 @@ use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
 use crate::sides::spine::peer;
 use crate::sides::spine::supply::slot;
-use crate::sides::spine::{message, outgoing, transfer};
+use crate::sides::spine::{cut, message, outgoing, transfer};
 use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
@@ -191,6 +191,11 @@ extern "C" fn accept(number: u32, callers: u32) -> Status {
     message::accept(effects(), &mut { BUS }, number, callers)
 }
 
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn when_cut(what: u32) -> Status {
+    cut::set(effects(), &mut { BUS }, what)
+}
+
 /// To an endpoint.
 #[unsafe(link_section = ".text.imports")]
 extern "C" fn send_message(to: u32, arguments: *const u32, words: u32) -> Status {
@@ -293,5 +298,6 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::SendPeer as usize] = send_peer as *const ();
     table[Number::Export as usize] = export as *const ();
     table[Number::Call as usize] = gate as *const ();
+    table[Number::WhenCut as usize] = when_cut as *const ();
     Table(table)
 };

@@ -16,7 +16,8 @@ use crate::load::lease::Lease;
 use crate::load::{Card, LoadError, Loader};
 use crate::policy::{Policy, PolicyError};
 use crate::sign::TrustError;
-use host_interface::spine::{DOMAINS, DomainCount};
+use host_interface::spine::counts::{Counts, HandlerTime, PROCEDURES};
+use host_interface::spine::{DOMAINS, DomainCount, HandlerCount};
 use serde::{Deserialize, Serialize};
 use spine_image::Image;
 
@@ -35,7 +36,7 @@ pub struct Report {
     pub stack: u32,
     /// Whether it is suspended.
     pub suspended: bool,
-    /// Runs of its handlers.
+    /// Runs of its handlers, and calls of its procedures.
     pub runs: u32,
     /// Runs that took too long.
     pub overruns: u32,
@@ -53,6 +54,59 @@ pub struct Report {
     pub lease: Lease,
     /// Its own counters.
     pub counters: Vec<u32>,
+    /// What each of its handlers did.
+    pub handlers: Vec<HandlerReport>,
+}
+
+/// A handler that is installed, and what it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerReport {
+    /// Its number; none for the procedures of the domain that others call.
+    pub number: Option<u32>,
+    /// Runs, or calls.
+    pub runs: u32,
+    /// Runs that took too long.
+    pub overruns: u32,
+    /// Runs that panicked.
+    pub panics: u32,
+    /// Runs that met a fault of the CPU.
+    pub faults: u32,
+    /// Microseconds of the runs that were timed, and how many they were: the older, the less they
+    /// count.
+    pub timed: (u32, u32),
+}
+
+impl HandlerReport {
+    /// What it is called in reports.
+    pub fn name(&self) -> String {
+        match self.number {
+            Some(number) => format!("handler {number}"),
+            None => "procedures".to_owned(),
+        }
+    }
+
+    fn of(counts: &Counts, handler: u32) -> HandlerReport {
+        let of = |count| counts.of_handler(handler, count);
+        let time = if handler == PROCEDURES {
+            HandlerTime::default()
+        } else {
+            counts.time(handler)
+        };
+        HandlerReport {
+            number: (handler != PROCEDURES).then_some(handler),
+            runs: of(HandlerCount::Runs),
+            overruns: of(HandlerCount::Overruns),
+            panics: of(HandlerCount::Panics),
+            faults: of(HandlerCount::Faults),
+            timed: (time.microseconds(), time.runs()),
+        }
+    }
+
+    /// The mean time of a run in microseconds, if some were timed.
+    pub fn mean(&self) -> Option<f64> {
+        let (microseconds, runs) = self.timed;
+        (runs != 0).then(|| f64::from(microseconds) / f64::from(runs))
+    }
 }
 
 #[derive(Debug)]
@@ -230,22 +284,31 @@ fn report<C: Card>(
     domain: u32,
     row: &Loaded,
 ) -> Result<Report, LoadError<C::Error>> {
-    let mut count = |count| loader.count(card, domain, count);
+    let counts = loader.counts(card, domain)?;
+    let mut handlers: Vec<HandlerReport> = counts
+        .handlers()
+        .map(|handler| HandlerReport::of(&counts, handler))
+        .collect();
+    let procedures = HandlerReport::of(&counts, PROCEDURES);
+    if procedures.runs != 0 {
+        handlers.push(procedures);
+    }
     Ok(Report {
         domain,
         name: row.name.clone(),
         bytes: row.bytes,
         in_pad: loader.text_in_pad(domain),
         stack: row.stack,
-        suspended: count(DomainCount::Suspended)? != 0,
-        runs: count(DomainCount::Runs)?,
-        overruns: count(DomainCount::Overruns)?,
-        panics: count(DomainCount::Panics)?,
-        faults: count(DomainCount::Faults)?,
-        consumed: count(DomainCount::Consumed)?,
-        dropped: count(DomainCount::Dropped)?,
-        transmitted: count(DomainCount::Transmitted)?,
+        suspended: counts.of(DomainCount::Suspended) != 0,
+        runs: counts.of(HandlerCount::Runs),
+        overruns: counts.of(HandlerCount::Overruns),
+        panics: counts.of(HandlerCount::Panics),
+        faults: counts.of(HandlerCount::Faults),
+        consumed: counts.of(DomainCount::Consumed),
+        dropped: counts.of(DomainCount::Dropped),
+        transmitted: counts.of(DomainCount::Transmitted),
         lease: row.lease,
-        counters: loader.counters(card, domain)?.to_vec(),
+        counters: counts.counters().to_vec(),
+        handlers,
     })
 }

@@ -22,11 +22,11 @@ use crate::policy::Policy;
 use crate::sign;
 use crate::verify::{self, Proof};
 use host_interface::extension::{Extension, VERSION_WITH_SPINE};
+use host_interface::spine::counts::{self, Counts};
 use host_interface::spine::rings::ENDPOINTS;
 use host_interface::spine::{
-    ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
-    GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
-    may_call,
+    ARGUMENT_WORDS, BlockWord, Command, DOMAIN_COUNTS, DOMAINS, DomainWord, GUARD_TERMS, GUARDS,
+    LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_word, guard, may_call,
 };
 use spine_image::Section;
 
@@ -339,36 +339,19 @@ impl Loader {
         self.ask(card, Command::SetGuards, 0)
     }
 
-    /// What a domain did.
+    /// What a domain and its handlers did.
     ///
     /// # Errors
     /// [`LoadError::Card`].
-    pub fn count<C: Card>(
+    pub fn counts<C: Card>(
         &self,
         card: &mut C,
         domain: u32,
-        count: DomainCount,
-    ) -> Result<u32, LoadError<C::Error>> {
-        let mut out = [0];
-        let at = self.block + domain_count(domain, count);
-        card.read(at, &mut out).map_err(LoadError::Card)?;
-        let [value] = out;
-        Ok(value)
-    }
-
-    /// What the handlers of a domain have counted.
-    ///
-    /// # Errors
-    /// [`LoadError::Card`].
-    pub fn counters<C: Card>(
-        &self,
-        card: &mut C,
-        domain: u32,
-    ) -> Result<[u32; COUNTERS as usize], LoadError<C::Error>> {
-        let mut out = [0; COUNTERS as usize];
-        let at = self.block + domain_count(domain, DomainCount::Counters);
-        card.read(at, &mut out).map_err(LoadError::Card)?;
-        Ok(out)
+    ) -> Result<Counts, LoadError<C::Error>> {
+        let mut words = [0; counts::WORDS];
+        let at = self.block + DOMAIN_COUNTS + domain * counts::BYTES;
+        card.read(at, &mut words).map_err(LoadError::Card)?;
+        Ok(Counts(words))
     }
 
     /// What the domains have.

@@ -2,7 +2,7 @@
 
 use crate::card::{self, CardError, Spine};
 use crate::cuts::{Places, cut, what_came};
-use host_interface::spine::{DomainCount, Outcome};
+use host_interface::spine::{DomainCount, HandlerCount, Outcome};
 use integration_tests::Engine;
 use spine_linker::link::LinkError;
 use spine_linker::load::{Guard, LoadError};
@@ -74,13 +74,13 @@ impl Two {
     /// Of both domains: runs, overruns, panics, and whether they are suspended.
     fn counts(&mut self) -> [[u32; 4]; 2] {
         [self.numbers, self.calling].map(|domain| {
+            let counts = self.spine.counts(domain);
             [
-                DomainCount::Runs,
-                DomainCount::Overruns,
-                DomainCount::Panics,
-                DomainCount::Suspended,
+                counts.of(HandlerCount::Runs),
+                counts.of(HandlerCount::Overruns),
+                counts.of(HandlerCount::Panics),
+                counts.of(DomainCount::Suspended),
             ]
-            .map(|count| self.spine.count(domain, count))
         })
     }
 }

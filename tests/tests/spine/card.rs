@@ -1,7 +1,8 @@
 //! A simulated card with firmware that loads extensions, and extensions of the tests' own.
 
 use host_driver::Config;
-use host_interface::spine::DomainCount;
+use host_interface::spine::counts::{Count, Counts};
+
 use integration_tests::{Sim, Stage};
 use spine_linker::compile::Compiler;
 use spine_linker::load::{Guard, LoadError, Loader};
@@ -288,13 +289,16 @@ impl Spine {
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
-    pub fn count(&mut self, domain: u32, count: DomainCount) -> u32 {
-        let count = self.loader.count(&mut self.card, domain, count);
-        count.expect("the card is there")
+    pub fn counts(&mut self, domain: u32) -> Counts {
+        let counts = self.loader.counts(&mut self.card, domain);
+        counts.expect("the card is there")
+    }
+
+    pub fn count(&mut self, domain: u32, count: impl Into<Count>) -> u32 {
+        self.counts(domain).of(count)
     }
 
     pub fn counters(&mut self, domain: u32) -> [u32; 8] {
-        let counters = self.loader.counters(&mut self.card, domain);
-        counters.expect("the card is there")
+        self.counts(domain).counters()
     }
 }

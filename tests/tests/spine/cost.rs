@@ -3,7 +3,7 @@
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine, symbol};
 use crate::page;
-use host_interface::spine::DomainCount;
+use host_interface::spine::HandlerCount;
 use integration_tests::Engine;
 use spine_image::interface::Number;
 use spine_linker::load::Guard;
@@ -149,7 +149,7 @@ fn endless_runs(count: u32) -> Vec<f64> {
         }
         assert_eq!(spine.stage.receive(1), [frame]);
     }
-    assert_eq!(spine.count(domain, DomainCount::Overruns), count);
+    assert_eq!(spine.count(domain, HandlerCount::Overruns), count);
     times.sort_by(f64::total_cmp);
     times
 }

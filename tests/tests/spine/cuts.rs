@@ -7,7 +7,7 @@
 
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine};
-use host_interface::spine::DomainCount;
+use host_interface::spine::HandlerCount;
 use integration_tests::Engine;
 use spine_linker::load::Guard;
 use std::time::Duration;
@@ -161,7 +161,7 @@ fn a_run_that_is_cut_off_anywhere_has_done_nothing() {
     }
     println!("{cuts} cuts");
     assert!(cuts > 20_000, "{cuts}");
-    let overruns = spine.count(domain, DomainCount::Overruns);
+    let overruns = spine.count(domain, HandlerCount::Overruns);
     assert!(
         overruns > cuts / 10 * 9 && overruns <= cuts,
         "{overruns} of {cuts}"

@@ -3,7 +3,7 @@
 use crate::card::kit;
 use crate::page;
 use host_driver::dma::DmaMemory;
-use host_interface::spine::DomainCount;
+
 use host_interface::spine::peer::PeerWord;
 use spine_linker::endpoint::{Endpoint, RingSizes};
 use tigon_bench::spine::exchange::{self, Exchange, handler};
@@ -18,8 +18,8 @@ fn exchange() -> Exchange {
 const SOON: u64 = 150_000;
 
 /// Counters of the extension: messages kept, and those that it found no room for.
-const KEPT: u32 = 0;
-const NO_ROOM: u32 = 1;
+const KEPT: usize = 0;
+const NO_ROOM: usize = 1;
 
 /// Messages of all lengths go both ways, and come back, whole and in order; neither the host's CPU
 /// nor its memory has anything to do with it.
@@ -41,8 +41,8 @@ fn messages_go_from_card_to_card_without_the_host() {
     }
     assert_eq!(exchange.asked(), before, "the host's accesses and memory");
     for card in 0..2 {
-        assert_eq!(exchange.count(card, DomainCount::Counters, KEPT), 12);
-        assert_eq!(exchange.count(card, DomainCount::Counters, NO_ROOM), 0);
+        assert_eq!(exchange.counts(card).counters()[KEPT], 12);
+        assert_eq!(exchange.counts(card).counters()[NO_ROOM], 0);
         let count = |word| exchange.word(card, word);
         assert_eq!(count(PeerWord::MessagesSent), 18);
         assert_eq!(count(PeerWord::MessagesAcknowledged), 18);

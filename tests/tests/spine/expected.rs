@@ -3,7 +3,7 @@
 use crate::card::Spine;
 use crate::rings::{Messages, SIZES};
 use host_interface::spine::rings::Dropped;
-use host_interface::spine::{DomainCount, peer};
+use host_interface::spine::{HandlerCount, peer};
 use spine_linker::endpoint::RingSizes;
 use spine_linker::load::{Card, handlers_of};
 
@@ -28,7 +28,7 @@ fn one_at_a_time_runs_once() {
     messages.run(5000);
     let counts = messages.counts(10);
     assert_eq!((counts.fetched, counts.delivered), (70, 70));
-    let runs = messages.spine.count(messages.domain, DomainCount::Runs);
+    let runs = messages.spine.count(messages.domain, HandlerCount::Runs);
     assert_eq!(runs, 70);
 }
 

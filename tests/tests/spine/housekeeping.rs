@@ -2,6 +2,7 @@
 
 use crate::card::kit;
 use host_interface::gencom::Gencom;
+use host_interface::spine::HandlerCount;
 use spine_linker::load::{Card, Guard};
 use tigon_bench::spine::card::SpineCard;
 use tigon_bench::spine::frames;
@@ -57,7 +58,7 @@ fn frames_without_a_pause_do_not_keep_it_off() {
     let all = Guard::any(domain, 0);
     card.guards(&[all]).expect("a guard");
     let frame = frames::plain(card.nic.station(), frames::PEER, 0x88B5, 1, 60);
-    let (before, runs) = (turns(&card), card.counts(domain)[0]);
+    let (before, runs) = (turns(&card), card.counts(domain).of(HandlerCount::Runs));
     for _ in 0..50 {
         {
             let mut machine = card.machine.lock();
@@ -68,7 +69,7 @@ fn frames_without_a_pause_do_not_keep_it_off() {
         }
         card.machine.pass(1_000_000);
     }
-    let runs = card.counts(domain)[0] - runs;
+    let runs = card.counts(domain).of(HandlerCount::Runs) - runs;
     assert!(runs > 9_000, "{runs}");
     let turns = turns(&card) - before;
     assert!((4..=7).contains(&turns), "{turns}");

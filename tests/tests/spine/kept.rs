@@ -2,7 +2,7 @@
 
 use crate::card::{self, Spine};
 use host_interface::extension::Extension;
-use host_interface::spine::{BlockWord, DomainCount};
+use host_interface::spine::{BlockWord, DomainCount, HandlerCount};
 use integration_tests::Engine;
 use spine_linker::load::{Card, Guard};
 use tigon_firmware::memory::layout::POOL_SLOTS;
@@ -28,15 +28,15 @@ fn ledger(spine: &mut Spine, domain: u32) -> (u32, u32) {
 fn hand(spine: &mut Spine, domain: u32, handler: u8, number: u32) -> Vec<u8> {
     spine.guards(&[Guard::ether_type(domain, handler, OURS)]);
     let frame = spine.stage.inbound(number);
-    let runs = spine.count(domain, DomainCount::Runs);
+    let runs = spine.count(domain, HandlerCount::Runs);
     spine.stage.engine.send(&frame);
     for _ in 0..1000 {
-        if spine.count(domain, DomainCount::Runs) != runs {
+        if spine.count(domain, HandlerCount::Runs) != runs {
             break;
         }
         spine.stage.engine.machine().lock().run(500);
     }
-    assert_eq!(spine.count(domain, DomainCount::Runs), runs + 1, "one run");
+    assert_eq!(spine.count(domain, HandlerCount::Runs), runs + 1, "one run");
     spine.stage.engine.machine().lock().run(4000);
     frame
 }

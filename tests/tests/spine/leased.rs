@@ -1,8 +1,8 @@
 //! Tests a host whose windows its cards have leased to each other, while packets go between them.
 
 use crate::card::kit;
-use host_interface::spine::DomainCount;
 use host_interface::spine::peer::PeerWord;
+use host_interface::spine::{DomainCount, HandlerCount};
 use spine_linker::routes::replace;
 use std::collections::BTreeSet;
 use std::io::IoSlice;
@@ -118,8 +118,9 @@ impl Traffic {
         self.pass(self.end.saturating_sub(now) + 5_000_000);
         assert_eq!(self.own[0], self.own[1], "frames of the second host");
         assert!(self.left.is_disjoint(&self.host));
-        let dropped =
-            self.pair.cards[0].counts(self.pair.domain)[DomainCount::Dropped as usize / 4];
+        let dropped = self.pair.cards[0]
+            .counts(self.pair.domain)
+            .of(DomainCount::Dropped);
         let sent = self.pair.word(0, PeerWord::Sent);
         let void = sent - self.pair.word(1, PeerWord::Taken);
         let all = self.left.len() + self.host.len() + (dropped + void) as usize;
@@ -148,11 +149,9 @@ fn the_host_does_all_it_does_while_packets_go_between_its_cards() {
             sent.expect("it runs");
             traffic.pass(100_000);
             let card = &mut traffic.pair.cards[number];
-            assert_eq!(card.counts(domain)[0], 1, "one run");
-            let counted = card
-                .loader
-                .count(&mut card.window, domain, DomainCount::Runs);
-            assert_eq!(counted.expect("an answer"), 1);
+            assert_eq!(card.counts(domain).of(HandlerCount::Runs), 1, "one run");
+            let counted = card.loader.counts(&mut card.window, domain);
+            assert_eq!(counted.expect("an answer").of(HandlerCount::Runs), 1);
             card.unload(domain).expect("it is unloaded");
             traffic.pass(100_000);
             let nic = &mut traffic.pair.cards[number].nic;

@@ -2,7 +2,7 @@
 
 use crate::card::{self, CardError, Spine};
 use host_interface::spine::rings::DRIVER;
-use host_interface::spine::{DomainCount, Outcome};
+use host_interface::spine::{DomainCount, HandlerCount, Outcome};
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
 
@@ -42,7 +42,7 @@ fn a_handler_gets_each_message_with_all_its_arguments() {
         assert_eq!(region(&mut spine, domain), [sum, DRIVER, count]);
     }
     assert_eq!(spine.counters(domain)[0], 6);
-    assert_eq!(spine.count(domain, DomainCount::Runs), 6);
+    assert_eq!(spine.count(domain, HandlerCount::Runs), 6);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_message_that_cannot_be_delivered_is_refused_by_name() {
         matches!(nowhere, Err(LoadError::NotLoaded(3))),
         "{nowhere:?}"
     );
-    assert_eq!(spine.count(domain, DomainCount::Runs), 0);
+    assert_eq!(spine.count(domain, HandlerCount::Runs), 0);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_message_whose_handler_never_returns_is_answered_all_the_same() {
             matches!(cut, Err(LoadError::Refused(Outcome::Cut))),
             "{cut:?}"
         );
-        assert_eq!(spine.count(domain, DomainCount::Overruns), overruns);
+        assert_eq!(spine.count(domain, HandlerCount::Overruns), overruns);
     }
     let suspended = send(&mut spine, domain, 0, &[1]);
     assert!(
@@ -108,7 +108,7 @@ fn a_message_has_a_kept_frame_go_out() {
     let frame = spine.stage.inbound(5);
     spine.stage.engine.send(&frame);
     for _ in 0..1000 {
-        if spine.count(domain, DomainCount::Runs) == 1 {
+        if spine.count(domain, HandlerCount::Runs) == 1 {
             break;
         }
         spine.stage.engine.machine().lock().run(500);

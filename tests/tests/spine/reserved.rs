@@ -4,7 +4,7 @@ use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine, image, variant};
 use host_driver::nic::NicError;
 use host_driver::{Config, Nic};
-use host_interface::spine::DomainCount;
+use host_interface::spine::{DomainCount, HandlerCount};
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
 use spine_linker::routes::{self, NextHop, Route};
@@ -57,7 +57,7 @@ fn more_extensions_are_loaded_into_what_was_reserved() {
         assert_eq!(large.stage.receive(1), [frame]);
     }
     assert_eq!(large.count(endless, DomainCount::Suspended), 1);
-    assert!(large.count(endless, DomainCount::Overruns) >= 3);
+    assert!(large.count(endless, HandlerCount::Overruns) >= 3);
 }
 
 /// 256 KB are the most; everything is there again when the last domain is gone.

@@ -3,6 +3,7 @@
 use crate::card::kit;
 use host_interface::spine::Outcome;
 use host_interface::spine::lease::{LONGEST, asked};
+use host_interface::spine::{DomainCount, HandlerCount};
 use spine_linker::load::lease::Lease;
 use spine_linker::load::{Card, LoadError};
 use spine_linker::video::{Screen, Window};
@@ -74,7 +75,11 @@ fn nothing_is_written_outside_of_the_lease() {
     let mut wanted = vec![0; stage.pixels.len()];
     stage.paint(&mut wanted, 0, 1, &window);
     assert!(stage.shown().expect("memory") == wanted, "four lines");
-    assert_eq!(stage.card.counts(stage.domain)[8 + 1], 6, "six are refused");
+    assert_eq!(
+        stage.card.counts(stage.domain).counters()[1],
+        6,
+        "six are refused"
+    );
     let foreign = Lease {
         address: 0x1000,
         bytes: 4096,
@@ -85,7 +90,7 @@ fn nothing_is_written_outside_of_the_lease() {
     stage.picture(0, 2, (64, 10));
     stage.settle();
     assert!(stage.shown().expect("memory") == wanted, "nothing more");
-    assert_eq!(stage.card.counts(stage.domain)[8 + 1], 16);
+    assert_eq!(stage.card.counts(stage.domain).counters()[1], 16);
 }
 
 /// Streams of 40 Mb/s, four of them, lose no line; the host has nothing to do with them.
@@ -112,7 +117,8 @@ fn a_burst_at_the_wires_rate_loses_no_piece() {
     };
     place(&mut stage, 0, &window);
     let machine = stage.card.machine.clone();
-    let consumed = |stage: &Stage| u64::from(stage.card.counts(stage.domain)[4]);
+    let consumed =
+        |stage: &Stage| u64::from(stage.card.counts(stage.domain).of(DomainCount::Consumed));
     let (before, received) = (consumed(&stage), machine.lock().received());
     let mut server = Server::new(&stage, 1, 0.0, size);
     server.go_on(&mut stage, u64::MAX, 2_000_000);
@@ -182,7 +188,7 @@ fn the_hosts_frames_among_pieces_that_fail_arrive() {
         ..stage.whole()
     };
     stage.lease(nowhere).expect("it is granted");
-    let runs = stage.card.counts(stage.domain)[0];
+    let runs = stage.card.counts(stage.domain).of(HandlerCount::Runs);
     let card = &mut stage.card;
     let station = card.nic.station();
     for round in 0..100 {
@@ -208,7 +214,10 @@ fn the_hosts_frames_among_pieces_that_fail_arrive() {
         let lengths: Vec<usize> = came.iter().map(Vec::len).collect();
         assert!(came == wanted, "round {round}: frames of {lengths:?} bytes");
     }
-    assert_eq!(stage.card.counts(stage.domain)[0] - runs, 400);
+    assert_eq!(
+        stage.card.counts(stage.domain).of(HandlerCount::Runs) - runs,
+        400
+    );
     let shown = stage.shown().expect("memory");
     assert!(shown.iter().all(|byte| *byte == 0), "nothing is written");
 }
@@ -240,7 +249,7 @@ fn withdraw_often(rate: f64) {
     }
     let mut server = Server::new(&stage, 4, rate, size);
     let whole = stage.whole();
-    let mut refused = stage.card.counts(stage.domain)[8 + 1];
+    let mut refused = stage.card.counts(stage.domain).counters()[1];
     for round in 0..30 {
         let before = stage.shown().expect("memory");
         server.go_on(&mut stage, u64::MAX, 300_000 + 1700 * round);
@@ -253,7 +262,7 @@ fn withdraw_often(rate: f64) {
         );
         server.go_on(&mut stage, u64::MAX, 200_000);
         assert!(stage.shown().expect("memory") == shown, "round {round}");
-        let counted = stage.card.counts(stage.domain)[8 + 1];
+        let counted = stage.card.counts(stage.domain).counters()[1];
         assert!(counted > refused, "round {round}: lines go on coming");
         refused = counted;
         stage.lease(whole).expect("it is granted");

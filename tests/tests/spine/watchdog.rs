@@ -1,7 +1,7 @@
 //! Runs that do not end, and runs that panic: cut off, counted, and nothing left behind.
 
 use crate::card::{self, Spine};
-use host_interface::spine::{DomainCount, Outcome};
+use host_interface::spine::{DomainCount, HandlerCount, Outcome};
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn a_handler_that_never_returns_is_cut_off_and_its_frames_are_the_hosts() {
         spine.stage.engine.send(frame);
     }
     assert_eq!(spine.stage.receive(10), sent);
-    assert_eq!(spine.count(domain, DomainCount::Overruns), PATIENCE);
+    assert_eq!(spine.count(domain, HandlerCount::Overruns), PATIENCE);
     assert_eq!(spine.count(domain, DomainCount::Suspended), 1);
     // Nothing that it asked for has happened.
     assert_eq!(spine.counters(domain), [0; 8]);
@@ -35,7 +35,7 @@ fn a_handler_that_never_returns_is_cut_off_and_its_frames_are_the_hosts() {
         spine.stage.engine.send(frame);
     }
     assert_eq!(spine.stage.receive(10), sent);
-    assert_eq!(spine.count(domain, DomainCount::Overruns), 2 * PATIENCE);
+    assert_eq!(spine.count(domain, HandlerCount::Overruns), 2 * PATIENCE);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_domains_other_handlers_and_other_domains_go_on() {
     assert_eq!(spine.stage.receive(20).len(), 20);
     assert_eq!(spine.count(good, DomainCount::Consumed), 20);
     assert_eq!(spine.counters(good)[6], 20);
-    assert_eq!(spine.count(good, DomainCount::Overruns), 0);
+    assert_eq!(spine.count(good, HandlerCount::Overruns), 0);
     assert_eq!(spine.count(bad, DomainCount::Suspended), 1);
 }
 
@@ -67,7 +67,7 @@ fn a_handler_that_hides_in_the_runtime_is_cut_off_too() {
     let frame = spine.stage.inbound(1);
     spine.stage.engine.send(&frame);
     assert_eq!(spine.stage.receive(1), [frame]);
-    assert_eq!(spine.count(domain, DomainCount::Overruns), 1);
+    assert_eq!(spine.count(domain, HandlerCount::Overruns), 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_panic_ends_the_run_alone() {
         }
     }
     assert_eq!(spine.stage.receive(2), sent, "those that were cut off");
-    assert_eq!(spine.count(domain, DomainCount::Panics), 2);
+    assert_eq!(spine.count(domain, HandlerCount::Panics), 2);
     assert_eq!(spine.count(domain, DomainCount::Consumed), 3);
     for _ in 0..3 {
         let frame = spine.stage.wire();

@@ -94,6 +94,10 @@ table! {
     }
 }
 
+/// In place of an offset of data, in a message to the driver: it came to the domain and handler
+/// that it names, whose run was cut off. Its sender stands in the lower bits.
+pub const CUT_MESSAGE: u32 = 1 << 31;
+
 /// Whom handlers let call them that have not said it.
 pub const DEFAULT_CALLERS: u32 = Caller::Driver as u32 | Caller::Itself as u32;
 
@@ -117,7 +121,8 @@ table! {
         Open = 0x18,
         /// Messages that were fetched; wraps.
         Fetched = 0x1C,
-        /// Messages that ran a handler to its end; wraps.
+        /// Messages that ran a handler to its end, or [were passed](super::WhenCut::PassMessage) to
+        /// the driver; wraps.
         Delivered = 0x20,
         /// Messages to it; wraps.
         Sent = 0x24,

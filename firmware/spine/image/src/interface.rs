@@ -84,6 +84,8 @@ interfaces! {
     Export: "spine.gate.export", "fn(u32, Procedure) -> u32", 64 durable;
     /// Calls a procedure of another extension, whose stack comes on top of this.
     Call: "spine.gate.call", "fn(*const Context, u32, *const u32) -> u64", 64;
+    /// Says what becomes of what a run had that was cut off.
+    WhenCut: "spine.runtime.when_cut", "fn(u32) -> u32", 64 durable;
 }
 
 /// How many there are.

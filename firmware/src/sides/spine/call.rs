@@ -18,13 +18,15 @@
 //! the callee's watchdog, or what the caller has left if that is less. What the caller has left is
 //! counted from its first call on.
 
-use super::Runtime;
+use super::bump;
 use super::effects::{Effects, Status};
 use super::watch::FLOOR_SHIFT;
-use crate::memory::layout::{SPINE_BLOCK, SPINE_CALL, SPINE_EXPORTS};
+use crate::memory::layout::{SPINE_BLOCK, SPINE_CALL, SPINE_CALL_BYTES, SPINE_EXPORTS};
 use crate::memory::shared::{SPINE_LOADING, SPINE_RUNNING, SPINE_WATCH};
+use host_interface::spine::counts::PROCEDURES;
 use host_interface::spine::{
-    DomainCount, DomainWord, EXPORTS, domain_count, domain_word, may_call,
+    DomainCount, DomainWord, EXPORTS, HandlerCount, domain_count, domain_word, handler_count,
+    may_call,
 };
 use tigon2_hal::Bus;
 
@@ -49,7 +51,10 @@ const SINCE: u32 = SPINE_CALL + 4;
 const ACCOUNT: u32 = SPINE_CALL + 8;
 /// The stretch.
 const STRETCH: u32 = SPINE_CALL + 12;
-const _: () = assert!(SPINE_CALL == SPINE_EXPORTS + EXPORTS * ROW_BYTES);
+const _: () = {
+    assert!(SPINE_CALL == SPINE_EXPORTS + EXPORTS * ROW_BYTES);
+    assert!(STRETCH + 4 == SPINE_CALL + SPINE_CALL_BYTES);
+};
 
 /// Why the gate calls nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +83,7 @@ fn rows() -> impl Iterator<Item = u32> {
 
 /// Nothing is exported, and no run has called.
 pub fn clear<B: Bus>(bus: &mut B) {
-    for at in (SPINE_EXPORTS..STRETCH + 4).step_by(4) {
+    for at in (SPINE_EXPORTS..SPINE_CALL + SPINE_CALL_BYTES).step_by(4) {
         bus.store(at, 0);
     }
 }
@@ -143,7 +148,10 @@ pub fn begin<B: Bus>(bus: &mut B, caller: Caller, number: u32, now: u32) -> Resu
         return Err(NotCalled::Over);
     }
     let own = watchdog(bus, domain);
-    Runtime::count(bus, domain, DomainCount::Runs);
+    bump(
+        bus,
+        SPINE_BLOCK + handler_count(domain, PROCEDURES, HandlerCount::Runs),
+    );
     go_on(bus, caller.run, own.min(left));
     if own <= left {
         bus.store(ACCOUNT, domain + 1);

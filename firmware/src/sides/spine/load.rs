@@ -10,7 +10,7 @@ use super::enter::{self, Left};
 use super::guard::Guard;
 use super::watch::{FLOOR_SHIFT, PERIOD_MASK};
 use super::{
-    ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, message, run, transfer,
+    ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, cut, message, run, transfer,
 };
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE, SPINE_BLOCK};
@@ -211,8 +211,9 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
         ..
     } = runtime;
     let domain = domains.get_mut(number as usize).ok_or(Outcome::NoDomain)?;
-    let counts = SPINE_BLOCK + domain_count(number, DomainCount::Runs);
-    clear(&mut io.bus, counts, spine::ROW_BYTES);
+    let counts = SPINE_BLOCK + spine::DOMAIN_COUNTS + number * spine::counts::BYTES;
+    clear(&mut io.bus, counts, spine::counts::BYTES);
+    cut::forget(&mut io.bus, number);
     // CPU B looks after `init`, too.
     watch_at_least(io, row.watchdog, row.floor);
     *run = run.wrapping_add(RUN_STEP);
@@ -225,16 +226,18 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     effects.begin_init();
     let message: MessageWords = [0; 5];
     let context: ContextWords = [0, number, *run];
-    let left = run::watched(io, *run, INIT, || {
+    let word = run::watched(io, *run, INIT, || {
         enter::enter(row.init, &message, &context, effects)
     });
+    let left = enter::left(&mut io.bus, word);
     effects.end_init();
     let installs = matches!(left, Left::Returned(_))
         && are_entries(effects, &row)
         && call::are_entries(&mut io.bus, number, &row.entries);
     if installs {
+        report_handlers(&mut io.bus, number, effects);
         *domain = Domain {
-            suspended: 0,
+            state: 0,
             watchdog: row.watchdog,
             cut: 0,
             handlers: effects.handlers,
@@ -248,6 +251,16 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     } else {
         Err(Outcome::InitCut)
     }
+}
+
+/// Says which handlers a domain has.
+fn report_handlers<B: Bus>(bus: &mut B, domain: u32, effects: &Effects) {
+    let mut installed = 0;
+    for (number, one) in (0..).zip(&effects.handlers) {
+        installed |= u32::from(one.entry != 0) << number;
+    }
+    let at = SPINE_BLOCK + domain_count(domain, DomainCount::Handlers);
+    bus.store(at, installed);
 }
 
 /// Whether what `init` has installed are functions that the linker knows as entries.
@@ -282,7 +295,7 @@ fn resume<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> R
     if domain.watchdog == 0 {
         return Err(Outcome::WrongState);
     }
-    domain.suspended = 0;
+    domain.state = 0;
     domain.cut = 0;
     let at = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
     io.bus.store(at, 0);

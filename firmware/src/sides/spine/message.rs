@@ -20,9 +20,10 @@
 
 use super::effects::{Effects, OF_MESSAGE, Status};
 use super::endpoint::{count_dropped, row};
+use super::over::Over;
 use super::peer::messages;
 use super::rings::Incoming;
-use super::run::{EXISTING, Over};
+use super::run::EXISTING;
 use super::{MessageWords, Runtime, Spine};
 use crate::io::IoA;
 use crate::memory::layout::{SPINE_BLOCK, SPINE_CALLERS};

@@ -23,9 +23,10 @@
 //! | module | what |
 //! | --- | --- |
 //! | this one | the state of CPU A, and frames |
-//! | [`run`](mod@run) | a run of a handler |
+//! | [`run`](mod@run), `over` | a run of a handler, and how it is over |
 //! | `builtin` | the router compiled in, to compare: not in a build that anybody uses |
 //! | [`call`] | calls between extensions |
+//! | [`cut`] | what is left of a run that was cut off |
 //! | [`effects`] | what a run asks for |
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
@@ -39,6 +40,7 @@
 //! | [`peer`] | frames and messages to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
+//! | [`time`] | how long handlers run |
 //! | [`transfer`], [`noted`] | transfers from frames to the bus |
 //! | [`watch`] | the watchdog, by CPU B |
 
@@ -46,6 +48,7 @@ mod access;
 #[cfg(feature = "builtin")]
 mod builtin;
 pub mod call;
+pub mod cut;
 pub mod effects;
 pub mod endpoint;
 pub mod enter;
@@ -55,11 +58,13 @@ pub mod load;
 pub mod message;
 pub mod noted;
 pub mod outgoing;
+mod over;
 pub mod peer;
 pub mod rings;
 mod run;
 pub mod slots;
 pub mod supply;
+pub mod time;
 pub mod transfer;
 pub mod watch;
 
@@ -72,8 +77,10 @@ use crate::path::receive::queues::Queues;
 use crate::path::receive::{Receive, frame, handlers};
 use effects::{Effects, Installed};
 use guard::Guards;
-use host_interface::spine::{DOMAINS, DomainCount, GUARDS_TRANSFERS, HANDLERS, domain_count};
-use run::Over;
+use host_interface::spine::{
+    DOMAINS, DomainCount, GUARDS_TRANSFERS, HANDLERS, HandlerCount, domain_count, handler_count,
+};
+use over::Over;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
@@ -109,8 +116,8 @@ impl Default for Spine {
 /// A domain that is loaded.
 #[derive(Debug)]
 struct Domain {
-    /// A flag is a word: the chip cannot store several bytes at once where compilers would.
-    suspended: u32,
+    /// Whether it is suspended, and how many of its next runs are timed: see [`time`].
+    state: u32,
     /// Microseconds that a run may take; 0 while nothing is loaded.
     watchdog: u32,
     /// Runs in a row that were cut off, the last ones.
@@ -120,7 +127,7 @@ struct Domain {
 
 impl Domain {
     const NONE: Domain = Domain {
-        suspended: 0,
+        state: 0,
         watchdog: 0,
         cut: 0,
         handlers: [Installed::NONE; HANDLERS as usize],
@@ -201,6 +208,12 @@ impl Runtime {
         let domain = self.domains.get(domain as usize);
         let handler = domain.and_then(|domain| domain.handlers.get(handler as usize));
         handler.is_some_and(|handler| handler.entry != 0)
+    }
+
+    /// One more in a count of a domain's handler, or of its procedures.
+    #[inline(always)]
+    fn count_run<B: Bus>(bus: &mut B, (domain, handler): (u32, u32), count: HandlerCount) {
+        bump(bus, SPINE_BLOCK + handler_count(domain, handler, count));
     }
 
     /// One more in a count of a domain.

@@ -30,8 +30,8 @@ use crate::memory::shared::{
 use host_interface::gencom::Gencom;
 use host_interface::spine::ARGUMENT_WORDS;
 use host_interface::spine::rings::{
-    DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord, MESSAGE_BYTES, PEER,
-    WIRE, from_card,
+    CUT_MESSAGE, DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord,
+    MESSAGE_BYTES, PEER, WIRE, from_card,
 };
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
@@ -218,6 +218,31 @@ impl Outgoing {
         if effects.posts() != 0 {
             post(io, effects.posts(), domain);
         }
+    }
+
+    /// Sends the driver the message of a run that was cut off, whose arguments lie at an address;
+    /// `false` if there is no room.
+    #[inline(never)]
+    pub fn pass_to_driver<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        shape: u32,
+        source: u32,
+        arguments: u32,
+    ) -> bool {
+        let bus = &mut io.bus;
+        if credit(bus, 0) == 0 || SPINE_OUT_ROOM.get(bus) == 0 {
+            return false;
+        }
+        let slot = next_out(bus, 0, DRIVER);
+        copy::words(bus, arguments, slot, shape >> 16 << 2);
+        let serial = next_serial(bus, row(0));
+        address(bus, slot, shape, serial);
+        bus.store(slot + HeaderWord::BulkOffset as u32, CUT_MESSAGE | source);
+        let made = SPINE_OUT.get(bus).wrapping_add(1);
+        SPINE_OUT.set(&io.me, bus, made);
+        self.write(io);
+        true
     }
 
     /// Writes messages to their endpoints and to the peer, as far as there are descriptors.

@@ -10,45 +10,17 @@
 //!          NoHandler, Suspended
 //! ```
 
-use super::call::{self, RUN_STEP};
+use super::call::RUN_STEP;
 use super::effects::{Effects, OF_MESSAGE, There};
-use super::enter::{self, Ended, Left};
-use super::{ContextWords, Domain, MessageWords, Runtime, bump, call_b, noted, supply};
+use super::enter::{self, CUT};
+use super::over::Over;
+use super::{ContextWords, MessageWords, Runtime, bump, call_b, cut, supply, time};
 use crate::io::IoA;
 use crate::memory::layout::{POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::SPINE_RUNNING;
-use host_interface::spine::{
-    DOMAINS, DomainCount, DomainWord, HANDLERS, domain_count, domain_word,
-};
+use host_interface::spine::{DOMAINS, DomainCount, HANDLERS, HandlerCount, domain_count};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
-
-/// How a run is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// It returned this.
-    Returned(u32),
-    /// It returned, and its frame is on its way to the peer: that transfer frees it.
-    Forwarded,
-    /// It returned, and its frame was handed to the peer, or dropped.
-    Settled,
-    /// It was cut off.
-    Cut,
-    /// It has not begun: there is no such handler.
-    NoHandler,
-    /// It has not begun: its domain is suspended.
-    Suspended,
-    /// It has not begun: the handler does not take such a message from its sender.
-    NotAllowed,
-}
-
-impl Over {
-    /// Whether the handler has returned.
-    #[inline(always)]
-    pub const fn is_to_the_end(self) -> bool {
-        matches!(self, Over::Returned(_) | Over::Forwarded | Over::Settled)
-    }
-}
 
 /// Bits of the domains and handlers that there may be.
 pub const EXISTING: u32 = (DOMAINS - 1) << 8 | (HANDLERS - 1);
@@ -89,9 +61,6 @@ pub fn run<B: Dispatch>(
     if installed.entry == 0 {
         return Over::NoHandler;
     }
-    if domain.suspended != 0 {
-        return Over::Suspended;
-    }
     let [at, length, ..] = *message;
     pool.make_room(&mut io.bus);
     let slots = &pool.slots;
@@ -104,84 +73,54 @@ pub fn run<B: Dispatch>(
     effects.begin(to & OF_MESSAGE, length, there);
     *run = run.wrapping_add(RUN_STEP);
     let context: ContextWords = [installed.argument, number, *run];
-    let left = watched(io, *run, domain.watchdog, || {
+    if domain.state != 0 && !time::begin(domain, &mut io.bus) {
+        return Over::Suspended;
+    }
+    let word = watched(io, *run, domain.watchdog, || {
         enter::enter(installed.entry, message, &context, effects)
     });
+    if domain.state != 0 {
+        time::end(domain, &mut io.bus, to);
+    }
+    if word & CUT != 0 {
+        return cut::end(runtime, io, to, message, word);
+    }
     let asks_for_more = effects.asks_for_more();
     let mut forwarded = None;
-    if matches!(left, Left::Returned(_)) && effects.forwards() {
+    if effects.forwards() {
         // Before all else: the frame goes from where it lies.
         forwarded = Some(outgoing.peer.forward(io, number, at, length, effects));
     }
-    Runtime::count(&mut io.bus, number, DomainCount::Runs);
-    match left {
-        Left::Ended(why) => {
-            cut(io, domains, pool, (number, *run), why);
-            Over::Cut
+    Runtime::count_run(&mut io.bus, (number, handler), HandlerCount::Runs);
+    domain.cut = 0;
+    if asks_for_more {
+        commit(io, effects, pool, number, at, length);
+        if effects.sends_messages() {
+            outgoing.commit(io, effects, pool, (number, handler));
         }
-        Left::Returned(verdict) => {
-            domain.cut = 0;
-            if asks_for_more {
-                commit(io, effects, pool, number, at, length);
-                if effects.sends_messages() {
-                    outgoing.commit(io, effects, pool, (number, handler));
-                }
-            }
-            match forwarded {
-                None => Over::Returned(verdict),
-                Some(true) => Over::Forwarded,
-                Some(false) => Over::Settled,
-            }
-        }
+    }
+    match forwarded {
+        None => Over::Returned(word),
+        Some(true) => Over::Forwarded,
+        Some(false) => Over::Settled,
     }
 }
 
-/// Runs an extension while CPU B knows of it; `extension` [enters](enter::enter) it.
+/// Runs an extension while CPU B knows of it; `extension` [enters](enter::enter) it. Returns a word for
+/// [`enter::left`].
 #[inline(always)]
 pub fn watched<B: Dispatch>(
     io: &mut IoA<B>,
     run: u32,
     watchdog: u32,
     extension: impl FnOnce() -> u32,
-) -> Left {
+) -> u32 {
     // CPU B never takes one run for another: between two of them CPU A loads words of a frame or of
     // a message, and a load waits for the stores before it.
     SPINE_RUNNING.set(&io.me, &mut io.bus, run << 8 | watchdog);
     let word = extension();
     SPINE_RUNNING.set(&io.me, &mut io.bus, 0);
-    enter::left(&mut io.bus, word)
-}
-
-/// A run of a domain's handler was cut off: what it asked for is forgotten. In a procedure of
-/// another domain it is that one's cut.
-#[inline(never)]
-fn cut<B: Dispatch>(
-    io: &mut IoA<B>,
-    domains: &mut [Domain],
-    pool: &mut supply::Pool,
-    (number, run): (u32, u32),
-    why: Ended,
-) {
-    let count = match why {
-        Ended::Panicked => DomainCount::Panics,
-        Ended::Fault => DomainCount::Faults,
-        Ended::Overrun => DomainCount::Overruns,
-    };
-    noted::forget(&mut io.bus);
-    let number = call::account(&mut io.bus, run).unwrap_or(number);
-    let Some(domain) = domains.get_mut(number as usize) else {
-        return;
-    };
-    Runtime::count(&mut io.bus, number, count);
-    domain.cut += 1;
-    let patience = SPINE_BLOCK + domain_word(number, DomainWord::Patience);
-    let patience = io.bus.load(patience);
-    if patience != 0 && domain.cut >= patience {
-        domain.suspended = 1;
-        pool.release_all(&mut io.bus, number);
-        let word = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
-        io.bus.store(word, 1);
-    }
+    word
 }
 
 /// Carries out what a run has asked for; its frame, of so many bytes, lies at `at`.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use host_driver::status::Request;
 use serde_json::{Value, json};
 use spine_linker::endpoint::{HandlerOf, RingSizes};
-use spine_linker::extensions::{EndpointReport, Ledger, Report};
+use spine_linker::extensions::{EndpointReport, HandlerReport, Ledger, Report};
 use spine_linker::load::lease::Lease;
 use spine_linker::policy::Policy;
 use spine_linker::sign::digits_of_bytes;
@@ -267,7 +267,28 @@ fn statistics(one: &Report) -> String {
             lines.push(format!("  counter {number:<10} {value:>10}"));
         }
     }
+    for handler in &one.handlers {
+        lines.push(handled(handler));
+    }
     lines.join("\n")
+}
+
+/// What a handler did.
+fn handled(handler: &HandlerReport) -> String {
+    let mut line = format!("  {:<12} {} runs", handler.name(), handler.runs);
+    if let Some(mean) = handler.mean() {
+        line += &format!(" of {mean:.1} us");
+    }
+    for (what, count) in [
+        ("too long", handler.overruns),
+        ("panicked", handler.panics),
+        ("met a fault", handler.faults),
+    ] {
+        if count != 0 {
+            line += &format!(", {count} {what}");
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -295,6 +316,24 @@ mod tests {
                 bytes: 4096,
             },
             counters: vec![9, 0],
+            handlers: vec![
+                HandlerReport {
+                    number: Some(2),
+                    runs: 200,
+                    overruns: 3,
+                    panics: 0,
+                    faults: 0,
+                    timed: (104, 20),
+                },
+                HandlerReport {
+                    number: None,
+                    runs: 7,
+                    overruns: 0,
+                    panics: 1,
+                    faults: 0,
+                    timed: (0, 0),
+                },
+            ],
         };
         let text = list(std::slice::from_ref(&report), &json!(25_000));
         let expected = "\
@@ -308,5 +347,9 @@ mod tests {
         assert!(!text.contains("counter 1"), "{text}");
         let lease = "\n  it writes to 4096 bytes at 0xd0000000\n";
         assert!(text.contains(lease), "{text}");
+        let handlers = "\
+            \n  handler 2    200 runs of 5.2 us, 3 too long\
+            \n  procedures   7 runs, 1 panicked";
+        assert!(text.ends_with(handlers), "{text}");
     }
 }

@@ -8,8 +8,9 @@ use host_driver::nic::ExtensionCard;
 use host_driver::transport::Transport;
 use host_driver::{Config, Nic};
 use host_interface::extension::Extension;
+use host_interface::spine::counts::{self, Counts};
 use host_interface::spine::peer::PeerWord;
-use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
+use host_interface::spine::{BlockWord, DOMAIN_COUNTS, DomainWord, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
@@ -334,10 +335,12 @@ impl SpineCard {
         Ok(self.loader.unload(&mut self.window, domain)?)
     }
 
-    /// What a domain did, and what its handlers counted: 16 words, by [`DomainCount`].
-    pub fn counts(&self, domain: u32) -> [u32; 16] {
-        let at = self.window.block() + domain_count(domain, DomainCount::Runs);
-        std::array::from_fn(|index| self.window.word(at + 4 * index as u32))
+    /// What a domain and its handlers did.
+    pub fn counts(&self, domain: u32) -> Counts {
+        let at = self.window.block() + DOMAIN_COUNTS + domain * counts::BYTES;
+        Counts(std::array::from_fn(|index| {
+            self.window.word(at + 4 * index as u32)
+        }))
     }
 
     /// A word of the peer page.

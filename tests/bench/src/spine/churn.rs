@@ -9,7 +9,7 @@ use super::card::{Kit, ensure_fresh};
 use super::frames::WANTED;
 use super::loaded::{Loaded, LoadedError};
 use anyhow::{Context, Result, ensure};
-use host_interface::spine::{DOMAINS, DomainCount};
+use host_interface::spine::{DOMAINS, HandlerCount};
 use serde::Serialize;
 use spine_linker::guard::Guard;
 use spine_linker::load::{LoadError, Loader};
@@ -132,8 +132,9 @@ pub fn run(kit: &Kit, loads: u32, datagram: usize, mut told: impl FnMut(u32)) ->
         interrupt::check()?;
         if there.len() == LOADED {
             let (oldest, _) = there.pop_front().context("one is there")?;
-            runs += u64::from(loader.count(&mut card, oldest, DomainCount::Runs)?);
-            overruns += u64::from(loader.count(&mut card, oldest, DomainCount::Overruns)?);
+            let counts = loader.counts(&mut card, oldest)?;
+            runs += u64::from(counts.of(HandlerCount::Runs));
+            overruns += u64::from(counts.of(HandlerCount::Overruns));
             loader.unload(&mut card, oldest)?;
         }
         let guest = guests.get(number as usize % guests.len());

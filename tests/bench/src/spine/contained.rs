@@ -11,7 +11,8 @@ use super::frames::{Kind, WANTED};
 use super::loaded::Loaded;
 use anyhow::{Context, Result};
 use comfy_table::Table;
-use host_interface::spine::DomainCount;
+use host_interface::spine::counts::Count;
+use host_interface::spine::{DomainCount, HandlerCount};
 use serde::Serialize;
 use spine_image::interface::{self, Number};
 use spine_image::{Builder, Grade, RelocationKind, Section, Target};
@@ -52,7 +53,7 @@ struct Hostile {
     /// The word behind the EtherType of its frames.
     word: u16,
     /// What each run of it is counted as.
-    counted: DomainCount,
+    counted: Count,
 }
 
 enum What {
@@ -114,47 +115,47 @@ fn all() -> Vec<Hostile> {
             "tests/extensions/infinite",
             7,
             0,
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         source(
             "hides in the runtime",
             "tests/extensions/importing",
             0,
             0,
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         source(
             "index out of bounds",
             "tests/extensions/panicking",
             0,
             20,
-            DomainCount::Panics,
+            Count::Handlers(HandlerCount::Panics),
         ),
         source(
             "asks for more than there is, many times",
             "tests/extensions/effects",
             7,
             0,
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         source(
             "keeps all frames that it can",
             "tests/extensions/keeping",
             2,
             0,
-            DomainCount::Consumed,
+            Count::Domain(DomainCount::Consumed),
         ),
         source(
             "posts to itself, for ever",
             "tests/extensions/posting",
             0,
             0,
-            DomainCount::Consumed,
+            Count::Domain(DomainCount::Consumed),
         ),
         words(
             "jumps to its own delay slot's branch",
             &[SPIN, NOP],
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         words(
             "counts down from 2^32",
@@ -165,37 +166,37 @@ fn all() -> Vec<Hostile> {
                 jr(RA),
                 NOP,
             ],
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         words(
             "spins on loads",
             &[lw(T0, 0, A1), SPIN - 1, NOP],
-            DomainCount::Overruns,
+            Count::Handlers(HandlerCount::Overruns),
         ),
         words(
             "loads a word from an odd address",
             &[&[lw(V0, 2, ZERO)][..], &back].concat(),
-            DomainCount::Faults,
+            Count::Handlers(HandlerCount::Faults),
         ),
         words(
             "loads a halfword from an odd address",
             &[&[immediate(0x25, V0, ZERO, 1)][..], &back].concat(),
-            DomainCount::Faults,
+            Count::Handlers(HandlerCount::Faults),
         ),
         words(
             "stores a word to an odd address",
             &[&[sw(V0, 2, ZERO)][..], &back].concat(),
-            DomainCount::Faults,
+            Count::Handlers(HandlerCount::Faults),
         ),
         words(
             "returns a verdict that is none, with bit 31",
             &[lui(V0, 0xFFFF), jr(RA), NOP],
-            DomainCount::Runs,
+            Count::Handlers(HandlerCount::Runs),
         ),
         words(
             "leaves no register of its own as it was",
             &[&junk[..], &[jr(RA), addu(V0, ZERO, ZERO)]].concat(),
-            DomainCount::Consumed,
+            Count::Domain(DomainCount::Consumed),
         ),
     ]
 }
@@ -258,7 +259,7 @@ fn floods(kit: &Kit) -> Result<[Contained; 2]> {
     let [here, there] = flooded::run(kit, datagrams)?;
     let contained = |name, card: Flooded| Contained {
         name,
-        counted: format!("{:?}", DomainCount::Runs),
+        counted: format!("{:?}", HandlerCount::Runs),
         runs: card.runs,
         of_them: card.runs,
         suspended: card.suspended,
@@ -316,13 +317,16 @@ fn one(kit: &Kit, hostile: &Hostile) -> Result<Contained> {
     drain(&mut testbench)?;
     let mut nothing = Load::default();
     let mut card = Loaded::new(&mut testbench, &mut nothing);
-    let mut count = |count| loader.count(&mut card, domain, count);
+    let counts = loader.counts(&mut card, domain)?;
     let contained = Contained {
         name: hostile.name,
-        counted: format!("{:?}", hostile.counted),
-        runs: count(DomainCount::Runs)?,
-        of_them: count(hostile.counted)?,
-        suspended: count(DomainCount::Suspended)? != 0,
+        counted: match hostile.counted {
+            Count::Domain(count) => format!("{count:?}"),
+            Count::Handlers(count) => format!("{count:?}"),
+        },
+        runs: counts.of(HandlerCount::Runs),
+        of_them: counts.of(hostile.counted),
+        suspended: counts.of(DomainCount::Suspended) != 0,
         rates,
     };
     account(&mut testbench, u64::from(kept(&contained))).with_context(|| hostile.name)?;

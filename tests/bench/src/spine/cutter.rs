@@ -13,7 +13,8 @@ use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
 use application::Application;
 pub(super) use application::ENDPOINT;
-use host_interface::spine::{BlockWord, DomainCount};
+use host_interface::spine::counts::{Count, Counts};
+use host_interface::spine::{BlockWord, DomainCount, HandlerCount};
 pub(super) use init::init;
 use neighbour::{Beside, Neighbour};
 use owner::{Owner, Seen};
@@ -89,18 +90,42 @@ impl Done {
     }
 }
 
-/// The place of a count among the words of a domain's row.
-const fn index(count: DomainCount) -> usize {
-    count as usize / 4
-}
+/// Counts that a run may change, in front of the domain's own counters.
+const COUNTS: [Count; 8] = [
+    Count::Handlers(HandlerCount::Runs),
+    Count::Handlers(HandlerCount::Overruns),
+    Count::Handlers(HandlerCount::Panics),
+    Count::Handlers(HandlerCount::Faults),
+    Count::Domain(DomainCount::Consumed),
+    Count::Domain(DomainCount::Dropped),
+    Count::Domain(DomainCount::Transmitted),
+    Count::Domain(DomainCount::Suspended),
+];
+const OVERRUNS: usize = 1;
+const CONSUMED: usize = 4;
+const DROPPED: usize = 5;
+const TRANSMITTED: usize = 6;
 
 /// The counts of a run that was cut off, and has done nothing.
 const OVERRUN: [u32; 16] = {
     let mut counts = [0; 16];
-    counts[index(DomainCount::Runs)] = 1;
-    counts[index(DomainCount::Overruns)] = 1;
+    counts[0] = 1;
+    counts[OVERRUNS] = 1;
     counts
 };
+
+/// By how much the counts of [`COUNTS`], and the counters, have grown.
+fn grown(before: &Counts, after: &Counts) -> [u32; 16] {
+    let words = |counts: &Counts| {
+        let of_runs = COUNTS.map(|count| counts.of(count));
+        of_runs.into_iter().chain(counts.counters())
+    };
+    let mut grown = [0; 16];
+    for (place, (now, then)) in grown.iter_mut().zip(words(after).zip(words(before))) {
+        *place = now.wrapping_sub(then);
+    }
+    grown
+}
 
 /// A card on which the runs of one handler are cut off.
 pub(super) struct Bench {
@@ -204,14 +229,13 @@ impl Bench {
         let cut = follow(machine, &self.places, &self.run, instructions)?;
         machine.pass(LOOK);
         let after = self.card.counts(self.domain);
-        let counts = std::array::from_fn(|at| after[at].wrapping_sub(before[at]));
-        let kept = [DomainCount::Consumed, DomainCount::Dropped];
-        if kept.iter().any(|count| counts[index(*count)] != 0)
+        let counts = grown(&before, &after);
+        if counts[CONSUMED] + counts[DROPPED] != 0
             && let Some(frame) = &frame
         {
             self.traffic.without(frame);
         }
-        let answers = counts[index(DomainCount::Transmitted)] as usize;
+        let answers = counts[TRANSMITTED] as usize;
         let answers = self.traffic.settle(&mut self.card, answers)?;
         let seen = match &mut self.owner {
             Some(owner) => owner.look(&mut self.card)?,
@@ -223,7 +247,7 @@ impl Bench {
         };
         let beside = match &mut self.neighbour {
             Some(neighbour) => {
-                let was_cut = counts[index(DomainCount::Overruns)] != 0;
+                let was_cut = counts[OVERRUNS] != 0;
                 neighbour.look(&mut self.card, was_cut)?
             }
             None => Beside::default(),

@@ -21,7 +21,7 @@ use host_driver::peer::DatagramWire;
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic};
 use host_interface::extension::Extension;
-use host_interface::spine::{BlockWord, DomainCount};
+use host_interface::spine::{BlockWord, DomainCount, HandlerCount};
 use serde::Serialize;
 use spine_linker::load::{Card as _, Guard, Loader};
 use std::collections::VecDeque;
@@ -227,12 +227,12 @@ impl Bench {
 
     fn counts(&mut self, domain: u32) -> Result<Counts> {
         let mut card = ExtensionCard(&mut self.nic);
-        let mut count = |count| self.loader.count(&mut card, domain, count);
+        let counts = self.loader.counts(&mut card, domain)?;
         Ok(Counts {
-            runs: count(DomainCount::Runs)?,
-            cuts: count(DomainCount::Overruns)?,
-            consumed: count(DomainCount::Consumed)?,
-            transmitted: count(DomainCount::Transmitted)?,
+            runs: counts.of(HandlerCount::Runs),
+            cuts: counts.of(HandlerCount::Overruns),
+            consumed: counts.of(DomainCount::Consumed),
+            transmitted: counts.of(DomainCount::Transmitted),
         })
     }
 

@@ -16,8 +16,9 @@ use super::stores::pc;
 use crate::simulated::tables::{at_most, framed};
 use anyhow::{Result, bail, ensure};
 use comfy_table::Table;
+use host_interface::spine::DOMAIN_COUNTS;
+use host_interface::spine::counts::{self, Counts};
 use host_interface::spine::peer::{EXCHANGES, PeerWord};
-use host_interface::spine::{DomainCount, domain_count};
 use serde::Serialize;
 use spine_linker::load::Guard;
 use std::ops::Range;
@@ -163,10 +164,13 @@ impl Exchange {
         self.cards[card].peer_word(word)
     }
 
-    /// A count of a card's domain, or a counter of its own behind [`DomainCount::Counters`].
-    pub fn count(&self, card: usize, count: DomainCount, counter: u32) -> u32 {
-        let at = self.block + domain_count(self.domain, count) + 4 * counter;
-        self.cards[card].machine.lock().word(at)
+    /// What a card's domain and its handlers did.
+    pub fn counts(&self, card: usize) -> Counts {
+        let at = self.block + DOMAIN_COUNTS + self.domain * counts::BYTES;
+        let machine = self.cards[card].machine.lock();
+        Counts(std::array::from_fn(|index| {
+            machine.word(at + 4 * index as u32)
+        }))
     }
 
     /// Words of the region of a card's domain.
@@ -195,7 +199,7 @@ impl Exchange {
         self.send(1, handler::FLOODS, &[]);
         self.until(0)?;
         self.pass(200_000);
-        let now = || self.count(1, DomainCount::Counters, COUNTED);
+        let now = || self.counts(1).counters()[COUNTED];
         let before = now();
         self.pass(nanoseconds);
         let got = now().wrapping_sub(before);
@@ -257,7 +261,7 @@ pub(super) fn order(station: [u8; 6], to: u32, arguments: &[u32]) -> Vec<u8> {
 }
 
 /// Counter of the messages that [`handler::COUNTS`] got.
-const COUNTED: u32 = 2;
+const COUNTED: usize = 2;
 
 /// Measures all of them.
 ///

@@ -10,7 +10,7 @@ use super::card::{Kit, SpineCard};
 use super::exchange::{Exchange, handler};
 use super::frames::Kind;
 use anyhow::{Context, Result};
-use host_interface::spine::DomainCount;
+use host_interface::spine::{DomainCount, HandlerCount};
 use testbed::paths::board_file;
 use tigon2_sim::timing::Parameters;
 
@@ -63,8 +63,8 @@ pub(super) fn run(kit: &Kit, datagrams: Datagrams) -> Result<[Flooded; 2]> {
     exchange.pass(BEGIN);
     let flooded = carry(&mut exchange, datagrams)?;
     Ok([0, 1].map(|card| Flooded {
-        runs: exchange.count(card, DomainCount::Runs, 0),
-        suspended: exchange.count(card, DomainCount::Suspended, 0) != 0,
+        runs: exchange.counts(card).of(HandlerCount::Runs),
+        suspended: exchange.counts(card).of(DomainCount::Suspended) != 0,
         rates: [quiet[card], flooded[card]],
     }))
 }

@@ -153,7 +153,7 @@ fn one_guarded(kit: &Kit, case: &Case, datagram: usize, duration: Duration) -> R
 fn seen(testbench: &mut Testbench, loader: &Loader, domain: u32) -> Result<(Reading, u64)> {
     let mut nothing = Load::default();
     let mut card = Loaded::new(testbench, &mut nothing);
-    let consumed = loader.count(&mut card, domain, DomainCount::Consumed)?;
+    let consumed = loader.counts(&mut card, domain)?.of(DomainCount::Consumed);
     Ok((testbench.reading(), consumed.into()))
 }
 

@@ -10,6 +10,7 @@ use super::guarded::ROUTES;
 use super::handled::run;
 use super::router;
 use anyhow::{Context, Result, ensure};
+use host_interface::spine::HandlerCount;
 use spine_linker::load::Guard;
 use spine_linker::routes;
 use std::fs;
@@ -105,7 +106,7 @@ pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<f64> {
             cycles += lasted.end - lasted.start;
         }
         card.machine.lock().run(FRAME);
-        let runs = card.counts(domain)[0];
+        let runs = card.counts(domain).of(HandlerCount::Runs);
         ensure!(runs == FRAMES as u32, "{runs} runs");
         Ok(cycles)
     };

@@ -18,6 +18,7 @@ use crate::simulated::tables::{at_most, framed};
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use host_driver::dma::DmaMemory;
+use host_interface::spine::HandlerCount;
 use host_interface::spine::rings::{ENDPOINTS, HeaderWord, from_card};
 use serde::Serialize;
 use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes};
@@ -190,7 +191,7 @@ impl Ends {
                 }
             }
             self.card.machine.lock().run(LOOK);
-            let runs = self.card.counts(self.domain)[0];
+            let runs = self.card.counts(self.domain).of(HandlerCount::Runs);
             now = (runs, self.card.machine.lock().cycle());
             if begin.1 == 0 {
                 begin = now;

@@ -11,6 +11,7 @@ use crate::simulated::tables::framed;
 use anyhow::{Result, bail, ensure};
 use comfy_table::Table;
 use host_interface::spine::BlockWord;
+use host_interface::spine::HandlerCount;
 use serde::Serialize;
 use spine_linker::routes;
 use tigon2_model::is_flow_control;
@@ -160,7 +161,8 @@ fn built_in(parameters: &Parameters, nanoseconds: u64) -> Result<Account> {
     let routes = card.window.block() + BlockWord::Argument as u32;
     card.machine.lock().set_word(routes, region.start);
     let account = account(&kit, &[&card], nanoseconds)?;
-    ensure!(card.counts(domain)[0] == 0, "the extension has run");
+    let runs = card.counts(domain).of(HandlerCount::Runs);
+    ensure!(runs == 0, "the extension has run");
     Ok(account)
 }
 

@@ -12,7 +12,7 @@ use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
 use host_driver::nic::Coalescing;
 use host_driver::{Config, DmaMemory};
-use host_interface::spine::{DomainCount, domain_count};
+use host_interface::spine::{HandlerCount, handler_count};
 use spine_linker::endpoint::{Endpoint, RingSizes};
 use spine_linker::load::Guard;
 use spine_linker::load::lease::Lease;
@@ -113,7 +113,7 @@ impl Stage {
         card.guards(&[Guard::ether_type(domain, LINE, ETHER_TYPE)])?;
         let owner = card.open_endpoint(OWNER, SIZES, domain)?;
         let due = fabric.card(0).lock().now();
-        let runs = card.window.block() + domain_count(domain, DomainCount::Runs);
+        let runs = card.window.block() + handler_count(domain, LINE.into(), HandlerCount::Runs);
         let mut stage = Stage {
             runs,
             fabric,

@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Stylize;
 use ratatui::widgets::{Block, Row, Table};
-use spine_linker::extensions::{Ledger, Report};
+use spine_linker::extensions::{HandlerReport, Ledger, Report};
 
 use super::fit::fitted;
 use crate::look::Source;
@@ -29,9 +29,20 @@ pub fn read(source: &mut Source) -> Option<Loaded> {
     })
 }
 
-/// What a domain did between two moments, a second.
+/// What a handler did between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Handled {
+    /// Runs a second.
+    pub runs: f64,
+    /// Its part of CPU A's time, in percent.
+    pub part: f64,
+}
+
+/// What a domain did between two moments, a second.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
+    /// What each of its handlers did, as far as it was there before.
+    pub handlers: Vec<Handled>,
     /// Runs of its handlers.
     pub runs: f64,
     /// Frames that it had transmitted.
@@ -49,10 +60,25 @@ pub fn rates(before: Option<&Loaded>, now: &Loaded, seconds: f64) -> Vec<Rates> 
         // The number may be another extension's meanwhile.
         let same = others.find(|other| (other.domain, &other.name) == (one.domain, &one.name));
         let Some(then) = same else {
-            return Rates::default();
+            return Rates {
+                handlers: vec![Handled::default(); one.handlers.len()],
+                ..Rates::default()
+            };
         };
         let since = |now, before| f64::from(grown(now, before)) / seconds;
+        let handled = |now: &HandlerReport| {
+            let mut others = then.handlers.iter();
+            let Some(then) = others.find(|other| other.number == now.number) else {
+                return Handled::default();
+            };
+            let runs = since(now.runs, then.runs);
+            Handled {
+                runs,
+                part: runs * now.mean().unwrap_or_default() / 1e4,
+            }
+        };
         Rates {
+            handlers: one.handlers.iter().map(handled).collect(),
             runs: since(one.runs, then.runs),
             transmitted: since(one.transmitted, then.transmitted),
             consumed: since(one.consumed, then.consumed),
@@ -70,9 +96,8 @@ fn grown(now: u32, before: u32) -> u32 {
 }
 
 /// The headings; each is as wide as its column, but the name has what the others leave.
-const HEADING: [&str; 11] = [
-    "#", "name", "state", "runs/s", "overruns", "panics", "faults", "sent/s", "cons/s", "drop/s",
-    "kept",
+const HEADING: [&str; 10] = [
+    "#", "name", "state", "runs/s", PART, "cut off", "sent/s", "cons/s", "drop/s", "kept",
 ];
 
 /// A figure at the right of the column under a heading.
@@ -89,7 +114,11 @@ fn under(heading: &str, value: f64) -> String {
 
 /// The rows that [`draw`] fills, with its borders and the heading.
 pub fn height(extensions: Option<&(Loaded, Vec<Rates>)>) -> u16 {
-    extensions.map_or(0, |(loaded, _)| loaded.reports.len() as u16 + 3)
+    extensions.map_or(0, |(loaded, _)| {
+        let reports = loaded.reports.iter();
+        let rows: usize = reports.map(|one| 1 + one.handlers.len()).sum();
+        rows as u16 + 3
+    })
 }
 
 /// Draws the domains, and how many slots of the pool are free.
@@ -100,33 +129,61 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, (loaded, rates): &(Loaded, Vec<Ra
     let [number, _, others @ ..] = widths;
     let taken = number + others.iter().map(|columns| 1 + columns).sum::<u16>();
     let name = block.inner(area).width.saturating_sub(taken + 1);
-    let rows = loaded.reports.iter().zip(rates).map(|(one, rates)| {
+    let mut rows = Vec::new();
+    for (one, rates) in loaded.reports.iter().zip(rates) {
         let kept = loaded.ledger.kept.get(one.domain as usize).copied();
         let state = if one.suspended { "susp." } else { "runs" };
-        let [_, _, _, headings @ ..] = HEADING;
+        let parts: f64 = rates.handlers.iter().map(|handler| handler.part).sum();
+        let names = [
+            &one.domain.to_string(),
+            &fitted(&one.name, name.into()),
+            state,
+        ];
         let figures = [
             rates.runs,
-            one.overruns.into(),
-            one.panics.into(),
-            one.faults.into(),
+            parts,
+            cut_off([one.overruns, one.panics, one.faults]),
             rates.transmitted,
             rates.consumed,
             rates.dropped,
             kept.unwrap_or_default().into(),
         ];
-        let figures = headings.into_iter().zip(figures);
-        let figures = figures.map(|(heading, value)| under(heading, value));
-        let names = [
-            one.domain.to_string(),
-            fitted(&one.name, name.into()),
-            state.to_owned(),
-        ];
-        Row::new(names.into_iter().chain(figures))
-    });
+        rows.push(row(names, &figures));
+        for (handler, rates) in one.handlers.iter().zip(&rates.handlers) {
+            let figures = [
+                rates.runs,
+                rates.part,
+                cut_off([handler.overruns, handler.panics, handler.faults]),
+            ];
+            rows.push(row(
+                ["", &fitted(&handler.name(), name.into()), ""],
+                &figures,
+            ));
+        }
+    }
     let widths = [number, name].into_iter().chain(others);
     let table = Table::new(rows, widths.map(Constraint::Length));
     frame.render_widget(table.header(Row::new(HEADING).bold()).block(block), area);
 }
+
+/// A row: what stands in the first columns, and figures in those behind them.
+fn row(names: [&str; 3], figures: &[f64]) -> Row<'static> {
+    let [_, _, _, headings @ ..] = HEADING;
+    let figures = headings.into_iter().zip(figures);
+    let figures = figures.map(|(heading, value)| match heading {
+        PART => format!("{value:>4.1}%"),
+        _ => under(heading, *value),
+    });
+    Row::new(names.map(str::to_owned).into_iter().chain(figures))
+}
+
+/// Runs that were cut off, for whatever reason.
+fn cut_off(counts: [u32; 3]) -> f64 {
+    counts.map(f64::from).iter().sum()
+}
+
+/// The column of parts of CPU A's time.
+const PART: &str = "CPU A";
 
 #[cfg(test)]
 mod tests {
@@ -153,6 +210,14 @@ mod tests {
             transmitted: runs.wrapping_mul(2),
             lease: Lease::NONE,
             counters: Vec::new(),
+            handlers: vec![HandlerReport {
+                number: Some(0),
+                runs,
+                overruns: 0,
+                panics: 0,
+                faults: 0,
+                timed: (50, 10),
+            }],
         }
     }
 
@@ -182,6 +247,7 @@ mod tests {
         let before = loaded(vec![report(0, "spine-echo", 10), report(1, "keeper", 5)]);
         let mut keeper = report(1, "keeper", 5);
         (keeper.suspended, keeper.overruns) = (true, 3);
+        keeper.handlers[0].overruns = 3;
         let now = loaded(vec![report(0, "spine-echo", 40_010), keeper]);
         insta::assert_snapshot!("extensions", sized(&view(Some(before), Some(now)), 76, 24));
     }
@@ -218,7 +284,15 @@ mod tests {
         let rates = rates(Some(&before), &now, 2.0);
         assert_eq!(rates[0].runs, 50.0);
         assert_eq!(rates[0].transmitted, 100.0);
-        assert_eq!(rates[1..], [Rates::default(); 3]);
+        let handled = Handled {
+            runs: 50.0,
+            part: 0.025,
+        };
+        assert_eq!(rates[0].handlers, [handled]);
+        for others in &rates[1..] {
+            assert_eq!((others.runs, others.transmitted), (0.0, 0.0));
+            assert_eq!(others.handlers, [Handled::default()]);
+        }
     }
 
     /// On a terminal of 80 columns no figure is cut off.
@@ -237,12 +311,11 @@ mod tests {
         let cells: Vec<&str> = row.trim_matches(['"', '│']).split_whitespace().collect();
         let expected = [
             "3",
-            "a-name-that-i…",
+            "a-name-that-is-long",
             "runs",
             "1e6",
-            "4e9",
-            "4e9",
-            "999999",
+            "0.0%",
+            "9e9",
             "0",
             "999999",
             "0",

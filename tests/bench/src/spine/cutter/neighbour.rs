@@ -8,7 +8,7 @@ use super::super::traffic::LOOK;
 use super::WATCHDOG;
 use anyhow::{Result, bail, ensure};
 use host_driver::DmaMemory;
-use host_interface::spine::DomainCount;
+
 use host_interface::spine::peer::{EXCHANGES, GRANTS, PeerWord, SENDS};
 use spine_linker::endpoint::{Endpoint, RingSizes};
 use spine_linker::load::Guard;
@@ -27,9 +27,7 @@ const SIZES: RingSizes = RingSizes { slots: 8, bulk: 0 };
 const ROUTES: usize = 50;
 /// Looks within which all that is under way has arrived.
 const LOOKS: u32 = 1000;
-/// Where the counters begin among the words of a domain's counts, and that of messages that were
-/// kept.
-const COUNTERS: usize = DomainCount::Counters as usize / 4;
+/// The counter of messages that were kept.
 const KEPT: usize = 0;
 
 /// What is to be seen of a run beside the other card.
@@ -123,12 +121,11 @@ impl Neighbour {
         self.dropped = dropped;
         let mut beside = Beside::default();
         if self.cause != PeerCause::ForwardsPacket {
-            let counts = self.card.counts(self.domain);
+            let counters = self.card.counts(self.domain).counters();
             for (number, before) in self.counted.iter_mut().enumerate() {
-                let now = counts[COUNTERS + number];
-                beside.counted[number] = now.wrapping_sub(*before);
-                *before = now;
+                beside.counted[number] = counters[number].wrapping_sub(*before);
             }
+            self.counted = counters;
         }
         if beside.counted[KEPT] != 0 {
             let machine = self.card.machine.lock();

@@ -7,6 +7,7 @@ use super::server::Server;
 use super::{Stage, Window};
 use crate::spine::card::ensure_fresh;
 use anyhow::{Result, ensure};
+use host_interface::spine::DomainCount;
 use serde::Serialize;
 
 const PLACES: u32 = 3;
@@ -82,7 +83,7 @@ pub fn moves(
         let window = mover.window(0);
         stage.place_and_wait(mover.number as u8, &window)?;
     }
-    let before = stage.card.counts(stage.domain)[4];
+    let before = stage.card.counts(stage.domain).of(DomainCount::Consumed);
     let mut server = Server::new(stage, movers.len(), rate, size);
     let mut done = Moves::default();
     let start = stage.now();
@@ -123,7 +124,11 @@ pub fn moves(
     }
     ensure!(stage.shown()? == wanted, "the screen shows something else");
     ensure_fresh(&stage.card.machine)?;
-    let consumed = stage.card.counts(stage.domain)[4].wrapping_sub(before);
+    let consumed = stage
+        .card
+        .counts(stage.domain)
+        .of(DomainCount::Consumed)
+        .wrapping_sub(before);
     done.lost = server.pieces - u64::from(consumed).min(server.pieces);
     Ok(done)
 }

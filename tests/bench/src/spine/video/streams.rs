@@ -7,6 +7,7 @@ use crate::spine::account::{INTERVAL, Samples, Share};
 use crate::spine::card::{Kit, ensure_fresh};
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
+use host_interface::spine::{DomainCount, HandlerCount};
 use serde::Serialize;
 use testbed::interrupt;
 use testbed::paths::board_file;
@@ -67,7 +68,7 @@ pub fn streams(
     stage.card.nic.acknowledge()?;
     stage.card.nic.service()?;
     let before = stage.asked();
-    let counts = stage.card.counts(stage.domain);
+    let counts = stage.card.counts(stage.domain).of(DomainCount::Consumed);
     // The window moved for the counts; the host rests from now on.
     let rests = stage.asked();
     let end = stage.now() + nanoseconds;
@@ -83,8 +84,8 @@ pub fn streams(
     // Nobody has answered it: it would still be there.
     let interrupted = stage.card.machine.lock().interrupt();
     let host = [after[0] - rests[0], after[1] - rests[1], interrupted.into()];
-    let done = stage.card.counts(stage.domain);
-    let consumed = u64::from(done[4].wrapping_sub(counts[4]));
+    let done = stage.card.counts(stage.domain).of(DomainCount::Consumed);
+    let consumed = u64::from(done.wrapping_sub(counts));
     // What is shown of each window: lines of its last picture, below them the one before.
     let shown = stage.shown()?;
     let mut wanted = shown.clone();
@@ -226,7 +227,7 @@ pub fn account(kit: &Kit, nanoseconds: u64) -> Result<Vec<Share>> {
     stage.place_and_wait(0, &window)?;
     let mut server = Server::new(&stage, 1, 0.0, FULL);
     server.go_on(&mut stage, u64::MAX, LOOK * 10);
-    let runs = |stage: &Stage| u64::from(stage.card.counts(stage.domain)[0]);
+    let runs = |stage: &Stage| u64::from(stage.card.counts(stage.domain).of(HandlerCount::Runs));
     let before = runs(&stage);
     let mut samples = Samples::new(kit, &stage.card)?;
     let end = stage.now() + nanoseconds;
