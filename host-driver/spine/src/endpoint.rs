@@ -6,8 +6,8 @@
 
 use host_interface::spine::ARGUMENT_WORDS;
 use host_interface::spine::rings::{
-    BULK_MOST, HEAD_BYTES, HeadWord, HeaderWord, MESSAGE_BYTES, SLOTS_LEAST, SLOTS_MOST, bulk,
-    from_card,
+    BULK_MOST, CUT_MESSAGE, HEAD_BYTES, HeadWord, HeaderWord, MESSAGE_BYTES, SLOTS_LEAST,
+    SLOTS_MOST, bulk, from_card,
 };
 use thiserror::Error;
 
@@ -88,6 +88,9 @@ pub struct Received {
     pub from: HandlerOf,
     /// Its arguments.
     pub arguments: Vec<u32>,
+    /// If the handler has not sent it, but was cut off with it: the number of who had sent it to the
+    /// handler.
+    pub cut_from: Option<u32>,
 }
 
 /// An endpoint, as its application has it.
@@ -208,6 +211,8 @@ impl<M: Memory> Endpoint<M> {
         let count = (shape >> 16).min(ARGUMENT_WORDS) as usize;
         let words = (0..count).map(|word| self.memory.read_word(slot + 4 * word));
         let arguments = words.collect::<Result<_, _>>()?;
+        let offset = of(HeaderWord::BulkOffset)?;
+        let is_cut = offset & CUT_MESSAGE != 0;
         self.taken = serial;
         self.memory.write_word(HeadWord::Taken as usize, serial)?;
         Ok(Some(Received {
@@ -216,6 +221,7 @@ impl<M: Memory> Endpoint<M> {
                 handler: (shape & 0xFF) as u8,
             },
             arguments,
+            cut_from: is_cut.then_some(offset & !CUT_MESSAGE),
         }))
     }
 

@@ -160,15 +160,21 @@ impl Inbox {
         let before = endpoint.taken();
         for _ in 0..SIZES.slots {
             // As above.
-            let Ok(Some(Received { from, arguments })) = endpoint.take() else {
+            let Ok(Some(received)) = endpoint.take() else {
                 break;
             };
+            let Received {
+                from,
+                arguments,
+                cut_from,
+            } = received;
             let name = self.names.get(from.domain as usize);
             self.kept.push(HandlerMessage {
                 domain: from.domain,
                 name: name.cloned().unwrap_or_default(),
                 handler: from.handler,
                 arguments,
+                cut_from,
             });
         }
         endpoint.taken() != before

@@ -212,6 +212,8 @@ pub struct HandlerMessage {
     pub handler: u8,
     /// Its words.
     pub arguments: Vec<u32>,
+    /// If the handler has not sent it, but was cut off with it: the number of who had sent it.
+    pub cut_from: Option<u32>,
 }
 
 /// Messages of handlers to the driver, which keeps the newest.

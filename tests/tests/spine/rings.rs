@@ -31,6 +31,11 @@ impl Messages {
 
     pub fn on(mut spine: Spine, numbers: &[u32]) -> Messages {
         let domain = spine.load(&card::of_tests("messages"));
+        Messages::of_domain(spine, domain, numbers)
+    }
+
+    /// To handlers of a domain.
+    pub fn of_domain(spine: Spine, domain: u32, numbers: &[u32]) -> Messages {
         let mut messages = Messages {
             spine,
             domain,
@@ -320,7 +325,7 @@ fn long_work_is_a_sequence_of_runs() {
     let domain = messages.domain;
     let runs = messages
         .spine
-        .count(domain, host_interface::spine::DomainCount::Runs);
+        .count(domain, host_interface::spine::HandlerCount::Runs);
     assert_eq!(runs, 101 + 51 + 1);
     assert_eq!(messages.spine.counters(domain)[1], 0, "no post was refused");
 }
@@ -422,7 +427,7 @@ fn posts_of_a_domain_that_is_gone_run_nothing() {
     let again = messages.spine.load(&card::of_tests("messages"));
     assert_eq!(again, messages.domain, "it has the same number");
     messages.run(20_000);
-    let runs = host_interface::spine::DomainCount::Runs;
+    let runs = host_interface::spine::HandlerCount::Runs;
     assert_eq!(messages.spine.count(again, runs), 0);
 }
 

@@ -11,11 +11,13 @@ use core::sync::atomic::AtomicU32;
 pub(crate) use crate::model::calls::{
     accept, add_handler, call, count, export, forward, keep, kept, kept_words, now, patch,
     patch_three, post, release, send, send_message, send_peer, send_wire, transfer, transmit,
+    when_cut,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
     accept, add_handler, call, count, export, forward, keep, kept, kept_words, now, patch,
     patch_three, post, release, send, send_message, send_peer, send_wire, transfer, transmit,
+    when_cut,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -85,6 +87,8 @@ mod card {
         safe fn counter_add(counter: u32) -> u32;
         #[link_name = "spine.message.accept"]
         safe fn message_accept(number: u32, callers: u32) -> u32;
+        #[link_name = "spine.runtime.when_cut"]
+        safe fn runtime_when_cut(what: u32) -> u32;
         #[link_name = "spine.message.send"]
         fn message_send(to: u32, arguments: *const u32, words: u32) -> u32;
         #[link_name = "spine.message.send_wire"]
@@ -109,6 +113,11 @@ mod card {
     #[inline(always)]
     pub fn now() -> u32 {
         clock_now()
+    }
+
+    /// Says what becomes of what runs had that are cut off.
+    pub fn when_cut(what: u32) {
+        runtime_when_cut(what);
     }
 
     /// Notes a changed word; 0 if there was room.

@@ -24,6 +24,7 @@
 //! | [`ephemeral`] | which procedures may be cut off, as types | 3.3.2 |
 //! | [`message`] | messages and the buffers that they refer to | 3.2, 3.4 |
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
+//! | [`cut`] | what becomes of what a run had that was cut off | 3.3.2 |
 //! | [`endpoint`] | where messages come from and go to | 3.2 |
 //! | [`procedure`] | what an extension exports to others, and imports | 3.3.3 |
 //! | [`mod@view`] | headers in a buffer: type-safe casting | 3.3.1 |
@@ -40,6 +41,7 @@
 extern crate std;
 
 pub mod context;
+pub mod cut;
 pub mod endpoint;
 pub mod ephemeral;
 pub mod headers;
@@ -52,6 +54,7 @@ pub mod region;
 pub mod view;
 
 pub use context::{Context, Full, Kept, KeptNumber};
+pub use cut::{WhenCut, when_cut};
 pub use endpoint::{Callers, Endpoint, PeerHandler, WireAddress, accept};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};

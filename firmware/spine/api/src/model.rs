@@ -25,7 +25,7 @@ use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
 use crate::{
     Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, PeerHandler, Procedure, Verdict,
-    WireAddress,
+    WhenCut, WireAddress,
 };
 use calls::{COUNTERS, NOTED, Noted, SLOTS, free_slot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +42,7 @@ pub struct Domain {
     runs: u32,
     kept: [Option<(u32, Vec<u32>)>; SLOTS],
     lease: u32,
+    when_cut: WhenCut,
 }
 
 /// Where a message goes that was sent.
@@ -94,7 +95,13 @@ impl Domain {
             runs: 0,
             kept: Default::default(),
             lease: 0,
+            when_cut: WhenCut::of_word(noted.when_cut),
         }
+    }
+
+    /// What becomes of what runs had that are cut off.
+    pub fn when_cut(&self) -> WhenCut {
+        self.when_cut
     }
 
     /// Numbers of the handlers that are installed.

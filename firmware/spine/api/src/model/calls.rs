@@ -43,6 +43,8 @@ pub(super) struct Noted {
     pub(super) posts: Vec<(u8, Vec<u32>)>,
     /// Whom handlers let call them.
     pub(super) callers: Vec<(u8, u32)>,
+    /// What becomes of what runs had that are cut off.
+    pub(super) when_cut: u32,
     /// Procedures that `init` has exported, and those that the run may call, by their numbers.
     pub(super) exports: Vec<(u32, Procedure)>,
     pub(super) imports: Vec<(u32, Procedure)>,
@@ -213,6 +215,15 @@ pub(crate) fn accept(number: u8, callers: u32) -> bool {
         }
         takes
     })
+}
+
+/// See [`crate::when_cut`].
+pub(crate) fn when_cut(what: u32) {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.in_init {
+            noted.when_cut = what;
+        }
+    });
 }
 
 fn send_to(to: Sent, arguments: &[u32]) -> u32 {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use host_driver::status::{HandlerMessage, HandlerMessages, Request};
+use host_interface::spine::rings::{ITSELF, PEER, WIRE};
 use serde_json::json;
 
 use super::words_text;
@@ -31,6 +32,7 @@ pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
                 "extension": message.name,
                 "handler": message.handler,
                 "arguments": message.arguments,
+                "cut_from": message.cut_from,
             });
             output.result("message", value, &line(&message));
             next += 1;
@@ -42,14 +44,29 @@ pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
 }
 
 fn line(message: &HandlerMessage) -> String {
-    let text = format!(
-        "{}, domain {}, handler {}: {}",
-        message.name,
-        message.domain,
-        message.handler,
-        words_text(&message.arguments)
-    );
+    let HandlerMessage {
+        domain,
+        name,
+        handler,
+        arguments,
+        cut_from,
+    } = message;
+    let cut = cut_from.map_or(String::new(), |from| {
+        format!(" was cut off with a message of {}", sender(from))
+    });
+    let words = words_text(arguments);
+    let text = format!("{name}, domain {domain}, handler {handler}{cut}: {words}");
     text.trim_end().to_owned()
+}
+
+/// Who has sent a message to a handler.
+fn sender(number: u32) -> String {
+    match number {
+        WIRE => "the wire".to_owned(),
+        ITSELF => "its domain".to_owned(),
+        PEER => "the other card".to_owned(),
+        endpoint => format!("endpoint {endpoint}"),
+    }
 }
 
 #[cfg(test)]
@@ -63,9 +80,13 @@ mod tests {
             name: "hello".to_owned(),
             handler: 5,
             arguments: vec![17, 0xFF],
+            cut_from: None,
         };
         assert_eq!(line(&message), "hello, domain 2, handler 5: 0x11 0xff");
         message.arguments.clear();
         assert_eq!(line(&message), "hello, domain 2, handler 5:");
+        message.cut_from = Some(3);
+        let expected = "hello, domain 2, handler 5 was cut off with a message of endpoint 3:";
+        assert_eq!(line(&message), expected);
     }
 }
