@@ -25,6 +25,7 @@
 //! | [`message`] | messages and the buffers that they refer to | 3.2, 3.4 |
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
 //! | [`endpoint`] | where messages come from and go to | 3.2 |
+//! | [`mod@log`] | lines for a person | |
 //! | [`procedure`] | what an extension exports to others, and imports | 3.3.3 |
 //! | [`mod@view`] | headers in a buffer: type-safe casting | 3.3.1 |
 //! | [`headers`] | Ethernet, VLAN, ARP, IPv4, ICMP, UDP | |
@@ -44,6 +45,7 @@ pub mod endpoint;
 pub mod ephemeral;
 pub mod headers;
 mod imports;
+pub mod log;
 pub mod message;
 #[cfg(not(target_arch = "mips"))]
 pub mod model;

@@ -16,28 +16,17 @@ pub enum TextError {
     TooManyHoles(usize),
 }
 
-impl TextError {
-    /// The same without its number: what the compiler prints.
-    pub const fn what(self) -> &'static str {
-        match self {
-            TextError::Hole(_) => "a hole is {}, {:x} or {:#x}, and a brace is {{ or }}",
-            TextError::Control(_) => "a text has no control characters",
-            TextError::TooLong(_) => "the text is too long",
-            TextError::TooManyHoles(_) => "the text has too many holes",
-        }
-    }
-}
-
 impl fmt::Display for TextError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = self.what();
         match *self {
-            TextError::Hole(at) | TextError::Control(at) => write!(formatter, "byte {at}: {what}"),
-            TextError::TooLong(bytes) => {
-                write!(formatter, "{what}: {bytes} bytes, at most {BYTES_MOST}")
-            }
+            TextError::Hole(at) => write!(
+                formatter,
+                "a hole is {{}}, {{:x}} or {{:#x}}, and a brace is doubled: byte {at} is neither"
+            ),
+            TextError::Control(at) => write!(formatter, "byte {at} is a control character"),
+            TextError::TooLong(bytes) => write!(formatter, "{bytes} bytes, at most {BYTES_MOST}"),
             TextError::TooManyHoles(holes) => {
-                write!(formatter, "{what}: {holes}, at most {HOLES_MOST}")
+                write!(formatter, "{holes} holes, at most {HOLES_MOST}")
             }
         }
     }

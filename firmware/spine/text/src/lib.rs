@@ -157,7 +157,7 @@ mod tests {
             ("{}{}{}{}{}{}{}{}{}", TextError::TooManyHoles(9)),
         ] {
             assert_eq!(holes(text), Err(expected), "{text:?}");
-            assert!(expected.to_string().contains(expected.what()));
+            assert!(!expected.to_string().is_empty());
         }
         let long = "a".repeat(BYTES_MOST);
         assert_eq!(holes(&long), Ok(0));

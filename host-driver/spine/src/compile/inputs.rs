@@ -76,10 +76,13 @@ impl Compiler {
         ];
         let interfaces = interface::ALL.iter();
         inputs.extend(interfaces.map(|one| Input::new(one.name, one.hash().to_be_bytes())));
-        let api = self.api().join("src");
-        for path in files_below(&api)? {
-            let name = path.strip_prefix(&api).unwrap_or(&path).display();
-            inputs.push(Input::new(format!("spine/{name}"), read(&path)?));
+        let texts = self.root.join("firmware/spine/text");
+        for (name, folder) in [("spine", self.api()), ("spine-text", texts)] {
+            let sources = folder.join("src");
+            for path in files_below(&sources)? {
+                let inside = path.strip_prefix(&sources).unwrap_or(&path).display();
+                inputs.push(Input::new(format!("{name}/{inside}"), read(&path)?));
+            }
         }
         inputs.extend(SOURCES.map(|(name, text)| Input::new(name, text)));
         Ok(inputs)
@@ -89,7 +92,7 @@ impl Compiler {
 /// All files below a folder, in the order of their names.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
     let mut files = Vec::new();
-    for path in gate::sorted_entries(folder).map_err(system("read the API's folder"))? {
+    for path in gate::sorted_entries(folder).map_err(system("read the API's folders"))? {
         if path.is_dir() {
             files.extend(files_below(&path)?);
         } else {
