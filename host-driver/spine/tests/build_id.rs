@@ -68,6 +68,7 @@ fn what_judges_and_compiles_a_crate_is_part_of_the_build() {
         ("compile/inputs.rs", "const SOURCES"),
         ("gate.rs", "symlink_metadata"),
         ("gate/arguments.rs", "const HIDDEN"),
+        ("gate/texts.rs", "fn judge_line"),
         ("gate/walk.rs", "const ATTRIBUTES"),
         ("object_file.rs", "R_MIPS_HI16"),
     ] {

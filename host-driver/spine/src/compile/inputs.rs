@@ -9,12 +9,13 @@ use std::process::Command;
 
 /// Sources of what judges crates and compiles them. The wrapper, both manifests, the flags of
 /// compiler and linker and the rules of the gate stand in them.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("compile.rs", include_str!("../compile.rs")),
     ("compile/inputs.rs", include_str!("inputs.rs")),
     ("gate.rs", include_str!("../gate.rs")),
     ("gate/arguments.rs", include_str!("../gate/arguments.rs")),
     ("gate/interfaces.rs", include_str!("../gate/interfaces.rs")),
+    ("gate/texts.rs", include_str!("../gate/texts.rs")),
     ("gate/walk.rs", include_str!("../gate/walk.rs")),
     ("object_file.rs", include_str!("../object_file.rs")),
 ];
