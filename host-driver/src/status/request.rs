@@ -212,6 +212,10 @@ pub struct HandlerMessage {
     pub handler: u8,
     /// Its words.
     pub arguments: Vec<u32>,
+    /// The line that the handler has logged by it; none if the message is no line, or if its text is
+    /// unknown.
+    #[serde(default)]
+    pub line: Option<String>,
 }
 
 /// Messages of handlers to the driver, which keeps the newest.

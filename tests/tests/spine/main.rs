@@ -14,6 +14,7 @@ mod housekeeping;
 mod inbox;
 mod kept;
 mod leased;
+mod logged;
 mod messages;
 mod pad;
 mod page;

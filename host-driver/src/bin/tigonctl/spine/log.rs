@@ -3,6 +3,7 @@
 use anyhow::Result;
 use host_driver::status::{HandlerMessage, HandlerMessages, Request};
 use serde_json::json;
+use spine_linker::extensions::Line;
 
 use super::words_text;
 use crate::cli::Arguments;
@@ -31,6 +32,7 @@ pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
                 "extension": message.name,
                 "handler": message.handler,
                 "arguments": message.arguments,
+                "line": message.line,
             });
             output.result("message", value, &line(&message));
             next += 1;
@@ -42,8 +44,15 @@ pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
 }
 
 fn line(message: &HandlerMessage) -> String {
+    if let Some(line) = &message.line {
+        return format!("{}: {line}", message.name);
+    }
+    let note = match Line::parts(&message.arguments) {
+        Some(_) => " (a line of a log whose text is not known)",
+        None => "",
+    };
     let text = format!(
-        "{}, domain {}, handler {}: {}",
+        "{}, domain {}, handler {}: {}{note}",
         message.name,
         message.domain,
         message.handler,
@@ -63,9 +72,28 @@ mod tests {
             name: "hello".to_owned(),
             handler: 5,
             arguments: vec![17, 0xFF],
+            line: None,
         };
         assert_eq!(line(&message), "hello, domain 2, handler 5: 0x11 0xff");
         message.arguments.clear();
         assert_eq!(line(&message), "hello, domain 2, handler 5:");
+    }
+
+    #[test]
+    fn what_handlers_log_is_a_line_of_its_own() {
+        let mut message = HandlerMessage {
+            domain: 2,
+            name: "router".to_owned(),
+            handler: 5,
+            arguments: vec![0x4C77_295B, 7, 17],
+            line: Some("17 in all".to_owned()),
+        };
+        assert_eq!(line(&message), "router: 17 in all");
+        message.line = None;
+        assert_eq!(
+            line(&message),
+            "router, domain 2, handler 5: 0x4c77295b 0x7 0x11 (a line of a log whose text is not \
+             known)"
+        );
     }
 }
