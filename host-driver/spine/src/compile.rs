@@ -149,6 +149,9 @@ impl Compiler {
         for name in &judged.interfaces.exports {
             builder.export(name, interface::procedure_hash(name));
         }
+        for text in judged.texts.iter() {
+            builder.text(text);
+        }
         Ok(builder)
     }
 

@@ -1,15 +1,17 @@
 //! The driver process's record of the extensions on its card.
 //!
 //! The [`Loader`] knows which pieces of the arena are in use. The record adds what the card does
-//! not know: names, what was proven, who owns each guard, and the routes of a router. Restarted
+//! not know: names, texts of logs, what was proven, who owns each guard, and the routes of a router. Restarted
 //! firmware has no domains; the record notices the restart at its next look and is empty, too.
 
 mod leases;
 mod messages;
 mod routes;
+mod texts;
 
 pub use messages::{EndpointReport, Ledger};
 pub use routes::{ChangeError, RouteChange, RouterReport};
+pub use texts::{Line, Texts};
 
 use crate::guard::{Guard, GuardText};
 use crate::load::lease::Lease;
@@ -112,6 +114,7 @@ impl HandlerReport {
 #[derive(Debug)]
 struct Loaded {
     name: String,
+    texts: Texts,
     bytes: u32,
     stack: u32,
     /// Of its signer.
@@ -180,6 +183,7 @@ impl Extensions {
     ) -> Result<u32, LoadError<C::Error>> {
         let image = Image::parse(container).map_err(TrustError::from)?;
         let name = image.extension().to_owned();
+        let texts = Texts::of(&image);
         let bytes = crate::link::bytes(&image);
         let build = *self.policy.build().ok_or(PolicyError::NoBuild)?;
         let policy = self.policy.clone();
@@ -204,6 +208,7 @@ impl Extensions {
         if let Some(row) = self.loaded.get_mut(domain as usize) {
             *row = Some(Loaded {
                 name,
+                texts,
                 bytes,
                 stack: proof.most,
                 priority,
@@ -235,6 +240,12 @@ impl Extensions {
     pub fn name(&self, domain: u32) -> Option<&str> {
         let row = self.loaded.get(domain as usize)?.as_ref()?;
         Some(&row.name)
+    }
+
+    /// The texts of its log.
+    pub fn texts(&self, domain: u32) -> Option<&Texts> {
+        let row = self.loaded.get(domain as usize)?.as_ref()?;
+        Some(&row.texts)
     }
 
     /// Whether nothing is loaded, as of the last look at the card.

@@ -12,11 +12,14 @@
 
 mod arguments;
 mod interfaces;
+mod texts;
 mod walk;
 
 pub use interfaces::Interfaces;
+pub use texts::Texts;
 
 use self::walk::Walk;
+use spine_text::{TEXTS_MOST, TextError};
 use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 use thiserror::Error;
@@ -91,6 +94,26 @@ pub enum Refusal {
     /// `spine::import!(..)` of what can be no procedure's name.
     #[error("{0:?}, which is not an extension's name, a dot and a procedure's")]
     InterfaceName(String),
+    /// A `log!` of another form than its own.
+    #[error("a log! that is not log!(context, \"text\", words..)")]
+    NoLine,
+    /// The text of a `log!` is none.
+    #[error("the text of a log!: {0}")]
+    Text(TextError),
+    /// A `log!` with too few words for its text, or too many.
+    #[error("a log! with {words} words for {holes} holes")]
+    Words {
+        /// Holes of the text.
+        holes: usize,
+        /// Words behind it.
+        words: usize,
+    },
+    /// Two texts with one number: the driver could not tell them apart.
+    #[error("the texts {0:?} and {1:?} of a log!, which have the same number: change one of them")]
+    TextNumber(String, String),
+    /// More texts than a container has.
+    #[error("more than {TEXTS_MOST} texts of log!")]
+    TooManyTexts,
     /// `use .. as assert`, or another name of the lists.
     #[error("the name {0} for something else")]
     Renamed(String),
@@ -115,21 +138,34 @@ pub struct Judged {
     pub files: usize,
     /// What they export and import.
     pub interfaces: Interfaces,
+    /// The texts of their log.
+    pub texts: Texts,
 }
 
-/// Judges the text of a file; returns what it exports and imports.
+/// Judges the text of a file.
 ///
 /// # Errors
 /// [`GateError`]; `path` is for the message.
-pub fn judge(path: &Path, text: &str) -> Result<Interfaces, GateError> {
+pub fn judge(path: &Path, text: &str) -> Result<Judged, GateError> {
+    judge_behind(Judged::default(), path, text)
+}
+
+/// Judges the text of a file of the same crate as what was judged before it.
+fn judge_behind(before: Judged, path: &Path, text: &str) -> Result<Judged, GateError> {
     let file = syn::parse_file(text).map_err(|error| GateError::Syntax {
         path: path.to_owned(),
         error,
     })?;
-    let mut walk = Walk::default();
+    let mut walk = Walk {
+        found: None,
+        judged: before,
+    };
     walk.visit_file(&file);
     match walk.found {
-        None => Ok(walk.interfaces),
+        None => Ok(Judged {
+            files: walk.judged.files + 1,
+            ..walk.judged
+        }),
         Some((line, what)) => Err(GateError::Refused {
             path: path.to_owned(),
             line,
@@ -143,22 +179,22 @@ pub fn judge(path: &Path, text: &str) -> Result<Interfaces, GateError> {
 /// # Errors
 /// [`GateError`] of the first one.
 pub fn judge_folder(folder: &Path) -> Result<Judged, GateError> {
+    judge_folder_behind(Judged::default(), folder)
+}
+
+fn judge_folder_behind(mut judged: Judged, folder: &Path) -> Result<Judged, GateError> {
     let read = |path: &Path, error| GateError::Read {
         path: path.to_owned(),
         error,
     };
-    let mut judged = Judged::default();
     for path in sorted_entries(folder).map_err(|error| read(folder, error))? {
         // A link would lead out of the crate.
         let kind = std::fs::symlink_metadata(&path).map_err(|error| read(&path, error))?;
         if kind.is_dir() {
-            let below = judge_folder(&path)?;
-            judged.files += below.files;
-            judged.interfaces.extend(below.interfaces);
+            judged = judge_folder_behind(judged, &path)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") && kind.is_file() {
             let text = std::fs::read_to_string(&path).map_err(|error| read(&path, error))?;
-            judged.interfaces.extend(judge(&path, &text)?);
-            judged.files += 1;
+            judged = judge_behind(judged, &path, &text)?;
         } else {
             let error = std::io::Error::other("not a Rust file of the crate");
             return Err(read(&path, error));

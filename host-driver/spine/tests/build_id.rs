@@ -11,6 +11,7 @@ fn checkout(root: &Path, files: &[(&str, &str)]) -> Compiler {
         std::fs::write(path, text).expect("a file");
     };
     write("linker/mips-tigon2-none.json", "{}");
+    write("firmware/spine/text/src/lib.rs", "mod line;");
     for (name, text) in files {
         write(&format!("firmware/spine/api/src/{name}"), text);
     }
@@ -57,6 +58,7 @@ fn what_judges_and_compiles_a_crate_is_part_of_the_build() {
         ("compiler", "rustc"),
         ("target", "{}"),
         ("spine/lib.rs", "mod model;"),
+        ("spine-text/lib.rs", "mod line;"),
         ("compile.rs", "pub extern \\\"C\\\" fn spine_init()"),
         ("compile.rs", "unsafe_code = \\\"forbid\\\""),
         ("compile.rs", "overflow-checks=true"),
@@ -66,6 +68,7 @@ fn what_judges_and_compiles_a_crate_is_part_of_the_build() {
         ("compile/inputs.rs", "const SOURCES"),
         ("gate.rs", "symlink_metadata"),
         ("gate/arguments.rs", "const HIDDEN"),
+        ("gate/texts.rs", "fn judge_line"),
         ("gate/walk.rs", "const ATTRIBUTES"),
         ("object_file.rs", "R_MIPS_HI16"),
     ] {

@@ -146,8 +146,13 @@ fn loaded(container: &[u8], build: &[u8; 16]) -> Recorder {
 fn names<'a>(image: &Image<'a>) -> Vec<&'a str> {
     let functions = image.functions().map(|one| one.name);
     let imports = image.imports().map(|one| one.name);
+    // Also of a text what stands between its holes.
+    let texts = image.texts();
+    let texts = texts.flat_map(|text| text.split(['{', '}']).chain([text]));
+    let texts = texts.filter(|text| text.len() > 3);
     let names = functions.chain(imports).chain([image.extension()]);
-    names.filter(|name| !name.is_empty()).collect()
+    let names = names.filter(|name| !name.is_empty());
+    names.chain(texts).collect()
 }
 
 /// The compiler and the linker that the firmware is built with (`testbed::firmware::toolchain`).
@@ -193,11 +198,15 @@ fn rust_lld(libraries: &Path) -> PathBuf {
 fn no_name_of_the_projects_extensions_crosses() {
     let compiler = compiler();
     let build = compiler.build_id().expect("a build");
-    for extension in ["echo", "router", "video"] {
-        let folder = compiler.root.join("firmware/spine/extensions");
-        let built = compiler.build(&folder.join(extension));
+    for (extension, texts) in [("echo", 0), ("router", 0), ("video", 0), ("logging", 7)] {
+        let folder = match texts {
+            0 => "firmware/spine/extensions",
+            _ => "tests/extensions",
+        };
+        let built = compiler.build(&compiler.root.join(folder).join(extension));
         let container = signer().sign(&built.unwrap_or_else(|error| panic!("{error}")));
         let image = Image::parse(&container).expect("a container");
+        assert_eq!(image.texts().count(), texts, "{extension}");
         let names = names(&image);
         assert!(
             names.contains(&"spine_init") && names.len() > 4,
@@ -227,7 +236,9 @@ fn no_name_of_the_projects_extensions_crosses() {
 fn a_name_in_the_constants_is_found() {
     const BUILD: [u8; 16] = [9; 16];
     let mut builder = Builder::new("parcel", Grade::Language, BUILD);
-    builder.sections[Section::Constants as usize].extend(b"..spine_initsrc/lib.rs..");
+    builder.sections[Section::Constants as usize]
+        .extend(b"..spine_initsrc/lib.rs no route for ....");
+    builder.text("no route for {:x}");
     // A tail call of the runtime.
     let text: [u32; 2] = [2 << 26, 0];
     builder.sections[0].extend(text.iter().flat_map(|word| word.to_be_bytes()));
@@ -239,6 +250,6 @@ fn a_name_in_the_constants_is_found() {
     let container = signer().sign(&builder);
     let image = Image::parse(&container).expect("a container");
     let card = loaded(&container, &BUILD);
-    assert_eq!(card.found(&names(&image)), ["spine_init"]);
+    assert_eq!(card.found(&names(&image)), ["spine_init", "no route for "]);
     assert_eq!(card.found(&["src/", "parcel"]), ["src/"]);
 }

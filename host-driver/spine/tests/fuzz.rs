@@ -10,6 +10,7 @@ use spine_image::{Builder, Grade, Image, RelocationKind, Section, Target, interf
 use spine_linker::link::{Place, Runtime, link};
 use spine_linker::policy::{Grant, Policy};
 use spine_linker::verify::verify;
+use spine_text::{HOLES_MOST, Line};
 use tigon2_sim::asm::{A0, NOP, RA, T0, V0, ZERO, addiu, addu, bne, j, jr, lui, lw, sw};
 
 const BASE: u32 = 0x3_8000;
@@ -40,6 +41,11 @@ fn judge(container: &[u8]) -> bool {
     let Ok(image) = Image::parse(container) else {
         return false;
     };
+    for text in image.texts() {
+        let holes = spine_text::holes(text).expect("a text");
+        let line = Line::new(text, &[u32::MAX; HOLES_MOST][..holes]);
+        assert!(!line.expect("a line").to_string().contains('\n'));
+    }
     let Ok(linked) = link(
         &image,
         &runtime(),
@@ -100,6 +106,8 @@ fn good() -> Builder {
     let at = 4 * init.len() as u32;
     builder.sections = [bytes(&words), bytes(&[1, 2]), bytes(&[3])];
     builder.zeros = 12;
+    builder.text("{} frames");
+    builder.text("no route for {:x}, {} in all");
     builder.init = builder.function("init", 0, at);
     builder.function("handler", at, 4 * handler.len() as u32);
     let (_, add) = interface::find("spine.runtime.add_handler").expect("an interface");

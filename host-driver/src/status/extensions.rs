@@ -104,7 +104,7 @@ pub(super) fn answer<T: Transport>(
             let guards = guards.map_err(|error| error.to_string())?;
             let domain = extensions.load(&mut card, &container, &guards);
             let domain = domain.map_err(text)?;
-            inbox.name(domain, extensions.name(domain).unwrap_or_default());
+            inbox.follow_domain(extensions, domain);
             loaded = Some(domain);
         }
         Request::UnloadExtension { domain } => {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use host_interface::spine::DOMAINS;
 use host_interface::spine::rings::{DRIVER, SLOTS_MOST};
 use spine_linker::endpoint::{Endpoint, Received, RingSizes, doorbell};
-use spine_linker::extensions::Extensions;
+use spine_linker::extensions::{Extensions, Texts};
 use spine_linker::load::{EndpointConfig, LoadError};
 
 use super::request::{HandlerMessage, HandlerMessages};
@@ -38,8 +38,15 @@ pub(super) struct Inbox {
     /// The halfword that stands in its doorbell.
     rung: u16,
     /// The extension that each domain has, or had last.
-    names: [String; DOMAINS as usize],
+    senders: [Sender; DOMAINS as usize],
     kept: Kept,
+}
+
+/// An extension, as far as its messages tell of it.
+#[derive(Debug, Default)]
+struct Sender {
+    name: String,
+    texts: Texts,
 }
 
 /// The newest messages, numbered from the first one on.
@@ -81,10 +88,13 @@ impl Inbox {
         Ok(())
     }
 
-    /// A domain has an extension from now on.
-    pub fn name(&mut self, domain: u32, name: &str) {
-        if let Some(of_domain) = self.names.get_mut(domain as usize) {
-            name.clone_into(of_domain);
+    /// A domain has another extension from now on.
+    pub fn follow_domain(&mut self, extensions: &Extensions, domain: u32) {
+        if let Some(sender) = self.senders.get_mut(domain as usize) {
+            *sender = Sender {
+                name: extensions.name(domain).unwrap_or_default().to_owned(),
+                texts: extensions.texts(domain).cloned().unwrap_or_default(),
+            };
         }
     }
 
@@ -168,11 +178,14 @@ impl Inbox {
                 arguments,
                 cut_from,
             } = received;
-            let name = self.names.get(from.domain as usize);
+            let sender = self.senders.get(from.domain as usize);
             self.kept.push(HandlerMessage {
                 domain: from.domain,
-                name: name.cloned().unwrap_or_default(),
+                name: sender.map_or_else(String::new, |sender| sender.name.clone()),
                 handler: from.handler,
+                line: sender
+                    .filter(|_| cut_from.is_none())
+                    .and_then(|sender| sender.texts.line(&arguments)),
                 arguments,
                 cut_from,
             });

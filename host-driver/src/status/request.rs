@@ -214,6 +214,10 @@ pub struct HandlerMessage {
     pub arguments: Vec<u32>,
     /// If the handler has not sent it, but was cut off with it: the number of who had sent it.
     pub cut_from: Option<u32>,
+    /// The line that the handler has logged by it; none if the message is no line, or if its text is
+    /// unknown.
+    #[serde(default)]
+    pub line: Option<String>,
 }
 
 /// Messages of handlers to the driver, which keeps the newest.

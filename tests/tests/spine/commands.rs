@@ -138,6 +138,7 @@ fn an_extension_is_tried_out_on_a_simulated_card() {
     for line in [
         "count: 7 runs for 7 datagrams; cut off 0 times",
         "  counter 0: 7",
+        "  log: the first frame has 60 bytes",
         "  the host received 7",
         "  the card answered 0",
     ] {

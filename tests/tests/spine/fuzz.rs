@@ -74,7 +74,7 @@ fn changed_extensions_are_answered_and_none_that_passes_breaks_its_proof() {
         imports: (0..count).map(|number| 0xC0_2000 + 16 * number).collect(),
     };
     let names = ["echo", "router"].map(card::ours);
-    let of_tests = ["effects", "keeping", "messages"].map(card::of_tests);
+    let of_tests = ["effects", "keeping", "messages", "logging"].map(card::of_tests);
     for (seed, container) in names.into_iter().chain(of_tests).enumerate() {
         let mut random = Xoshiro256StarStar::seed_from_u64(seed as u64);
         let mut answers = Answers::default();

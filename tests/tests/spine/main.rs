@@ -15,6 +15,7 @@ mod housekeeping;
 mod inbox;
 mod kept;
 mod leased;
+mod logged;
 mod messages;
 mod pad;
 mod page;

@@ -26,6 +26,7 @@
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
 //! | [`cut`] | what becomes of what a run had that was cut off | 3.3.2 |
 //! | [`endpoint`] | where messages come from and go to | 3.2 |
+//! | [`mod@log`] | lines for a person | |
 //! | [`procedure`] | what an extension exports to others, and imports | 3.3.3 |
 //! | [`mod@view`] | headers in a buffer: type-safe casting | 3.3.1 |
 //! | [`headers`] | Ethernet, VLAN, ARP, IPv4, ICMP, UDP | |
@@ -46,6 +47,7 @@ pub mod endpoint;
 pub mod ephemeral;
 pub mod headers;
 mod imports;
+pub mod log;
 pub mod message;
 #[cfg(not(target_arch = "mips"))]
 pub mod model;

@@ -20,6 +20,7 @@
 //! ```
 
 pub(crate) mod calls;
+mod log;
 
 use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
@@ -29,6 +30,7 @@ use crate::{
 };
 use calls::{COUNTERS, NOTED, Noted, SLOTS, free_slot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::string::String;
 use std::vec::Vec;
 
 /// An extension that is loaded.
@@ -69,10 +71,12 @@ pub struct Run {
     pub transferred: Vec<(u32, Vec<u8>)>,
     /// Frames that were kept and go out, too.
     pub sent: Vec<Vec<u8>>,
-    /// Messages that were sent, with their arguments.
+    /// Messages that were sent, with their arguments; those that are lines of the log are not here.
     pub messages: Vec<(Sent, Vec<u32>)>,
     /// Messages to handlers of the own domain, by their numbers.
     pub posts: Vec<(u8, Vec<u32>)>,
+    /// Lines of the log, as the driver prints them.
+    pub logged: Vec<String>,
 }
 
 impl Domain {
@@ -204,14 +208,20 @@ impl Domain {
             sent = self.move_kept(&noted, words, frame.len());
         }
         let returned = verdict.is_some();
+        let (messages, logged) = if returned {
+            log::lines(noted.messages, &noted.texts)
+        } else {
+            Default::default()
+        };
         Some(Run {
             verdict,
             transmitted,
             forwarded,
             transferred,
             sent,
-            messages: if returned { noted.messages } else { Vec::new() },
+            messages,
             posts: if returned { noted.posts } else { Vec::new() },
+            logged,
         })
     }
 

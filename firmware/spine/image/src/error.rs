@@ -1,5 +1,6 @@
 //! Why a container is refused.
 
+use spine_text::TextError;
 use thiserror::Error;
 
 /// Why bytes are no container of an extension.
@@ -94,4 +95,15 @@ pub enum ImageError {
         /// Which.
         index: usize,
     },
+    /// A text that is none of a log.
+    #[error("text {index}: {error}")]
+    Text {
+        /// Which.
+        index: usize,
+        /// What is wrong with it.
+        error: TextError,
+    },
+    /// A text whose number is not above that of the text before it.
+    #[error("text {0}: its number is not above that of the text before it")]
+    TextNumber(usize),
 }

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// What a container begins with.
 pub const MAGIC: [u8; 4] = *b"SPNE";
 /// This layout.
-pub const LAYOUT: u16 = 2;
+pub const LAYOUT: u16 = 3;
 /// Bytes of a build id.
 pub const BUILD_ID_BYTES: usize = 16;
 
@@ -18,6 +18,8 @@ pub const DATA_MAX: u32 = 0x1_0000;
 pub const ZEROS_MAX: u32 = 0x5_0000;
 /// Most functions, relocations, imports and exports.
 pub const ENTRIES_MAX: u32 = 0x4000;
+/// Most texts of the log.
+pub const TEXTS_MAX: u32 = spine_text::TEXTS_MOST as u32;
 /// Most bytes of names.
 pub const NAMES_MAX: u32 = 0x8_0000;
 
@@ -47,6 +49,8 @@ pub struct Header {
     pub imports: U32,
     /// How many exports.
     pub exports: U32,
+    /// How many texts of the log.
+    pub texts: U32,
     /// Bytes of names.
     pub names: U32,
     /// The function that is called first.
@@ -101,6 +105,17 @@ pub struct InterfaceEntry {
     pub hash: U32,
 }
 
+/// A text of the log; they come by their numbers ([`spine_text::number`]), each of which is there
+/// once.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct TextEntry {
+    /// It among the names.
+    pub name: U32,
+    /// Its bytes.
+    pub name_bytes: U32,
+}
+
 /// The last bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -112,10 +127,11 @@ pub struct Trailer {
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 68);
+    assert!(size_of::<Header>() == 72);
     assert!(size_of::<FunctionEntry>() == 16);
     assert!(size_of::<RelocationEntry>() == 12);
     assert!(size_of::<InterfaceEntry>() == 12);
+    assert!(size_of::<TextEntry>() == 8);
     assert!(size_of::<Trailer>() == 96);
 };
 

@@ -5,7 +5,7 @@
 //! the host. It has what they need and nothing else:
 //!
 //! ```text
-//! Header          68 bytes: magic, grade, sizes, build id
+//! Header          72 bytes: magic, grade, sizes, build id
 //! text            instructions
 //! constants       read-only data
 //! data            the part of the region that has first values
@@ -14,7 +14,8 @@
 //! Relocation * n  what depends on where all this will lie
 //! Import    * n   name and hash of an interface, of the runtime or of another extension
 //! Export    * n   name and hash of a procedure for other extensions
-//! names           text of names
+//! Text      * n   a text of the log
+//! names           text of names, and those texts
 //! Trailer         96 bytes: who signed, and the signature over all in front of it
 //! ```
 //!

@@ -3,8 +3,8 @@
 use crate::ImageError;
 use crate::format::{
     DATA_MAX, ENTRIES_MAX, FunctionEntry, Grade, Header, IMPORT, InterfaceEntry, LAYOUT, MAGIC,
-    NAMES_MAX, RelocationEntry, RelocationKind, Section, TEXT_MAX, Target, Trailer, ZEROS,
-    ZEROS_MAX,
+    NAMES_MAX, RelocationEntry, RelocationKind, Section, TEXT_MAX, TEXTS_MAX, Target, TextEntry,
+    Trailer, ZEROS, ZEROS_MAX,
 };
 use zerocopy::byteorder::big_endian::U32;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -21,6 +21,7 @@ pub struct Image<'a> {
     relocations: &'a [RelocationEntry],
     imports: &'a [InterfaceEntry],
     exports: &'a [InterfaceEntry],
+    texts: &'a [TextEntry],
     names: &'a [u8],
     trailer: &'a Trailer,
     signed: &'a [u8],
@@ -132,6 +133,7 @@ impl<'a> Image<'a> {
         let constants = words("constants", header.constants, DATA_MAX)?;
         let data = words("data", header.data, DATA_MAX)?;
         words("zeros", header.zeros, ZEROS_MAX)?;
+        at_most("texts", header.texts, TEXTS_MAX)?;
         let image = Image {
             header,
             grade,
@@ -142,6 +144,7 @@ impl<'a> Image<'a> {
             relocations: parts.entries("relocations", header.relocations)?,
             imports: parts.entries("imports", header.imports)?,
             exports: parts.entries("exports", header.exports)?,
+            texts: parts.entries("texts", header.texts)?,
             names: parts.bytes("names", at_most("names", header.names, NAMES_MAX)?)?,
             signed: bytes
                 .get(..bytes.len() - parts.rest.len())
@@ -186,9 +189,24 @@ impl<'a> Image<'a> {
                 self.name(what, index, entry.name, entry.name_bytes)?;
             }
         }
+        self.judge_texts()?;
         self.name("extension", 0, U32::new(0), self.header.name)?;
         for (index, relocation) in self.relocations.iter().enumerate() {
             self.judge_relocation(index, relocation)?;
+        }
+        Ok(())
+    }
+
+    fn judge_texts(&self) -> Result<(), ImageError> {
+        let mut last = None;
+        for (index, entry) in self.texts.iter().enumerate() {
+            let text = self.name("text", index, entry.name, entry.name_bytes)?;
+            spine_text::holes(text).map_err(|error| ImageError::Text { index, error })?;
+            let number = Some(spine_text::number(text));
+            if number <= last {
+                return Err(ImageError::TextNumber(index));
+            }
+            last = number;
         }
         Ok(())
     }
@@ -320,6 +338,15 @@ impl<'a> Image<'a> {
     /// The procedures that other extensions may import.
     pub fn exports(&self) -> impl ExactSizeIterator<Item = Interface<'a>> {
         self.interfaces("export", self.exports)
+    }
+
+    /// The texts of its log, by their numbers.
+    pub fn texts(&self) -> impl ExactSizeIterator<Item = &'a str> {
+        let texts = self.texts.iter().enumerate();
+        texts.map(|(index, entry)| {
+            self.name("text", index, entry.name, entry.name_bytes)
+                .unwrap_or_default()
+        })
     }
 
     fn interfaces(

@@ -2,7 +2,7 @@
 
 use crate::format::{
     BUILD_ID_BYTES, FunctionEntry, Grade, Header, IMPORT, InterfaceEntry, LAYOUT, MAGIC,
-    RelocationEntry, RelocationKind, Section, Target, Trailer, ZEROS,
+    RelocationEntry, RelocationKind, Section, Target, TextEntry, Trailer, ZEROS,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -26,6 +26,7 @@ pub struct Builder {
     relocations: Vec<RelocationEntry>,
     imports: Vec<InterfaceEntry>,
     exports: Vec<InterfaceEntry>,
+    texts: Vec<TextEntry>,
     name: u32,
     names: String,
 }
@@ -43,6 +44,7 @@ impl Builder {
             relocations: Vec::new(),
             imports: Vec::new(),
             exports: Vec::new(),
+            texts: Vec::new(),
             name: name.len() as u32,
             names: name.into(),
         }
@@ -77,6 +79,15 @@ impl Builder {
     pub fn export(&mut self, name: &str, hash: u32) {
         let entry = self.interface(name, hash);
         self.exports.push(entry);
+    }
+
+    /// One more text of the log; they come by their numbers.
+    pub fn text(&mut self, text: &str) {
+        let (name, name_bytes) = self.named(text);
+        self.texts.push(TextEntry {
+            name: name.into(),
+            name_bytes: name_bytes.into(),
+        });
     }
 
     fn interface(&mut self, name: &str, hash: u32) -> InterfaceEntry {
@@ -126,6 +137,7 @@ impl Builder {
             relocations: (self.relocations.len() as u32).into(),
             imports: (self.imports.len() as u32).into(),
             exports: (self.exports.len() as u32).into(),
+            texts: (self.texts.len() as u32).into(),
             names: (self.names.len() as u32).into(),
             init: self.init.into(),
             name: self.name.into(),
@@ -140,6 +152,7 @@ impl Builder {
             self.relocations.as_bytes(),
             self.imports.as_bytes(),
             self.exports.as_bytes(),
+            self.texts.as_bytes(),
             self.names.as_bytes(),
         ]
         .concat()

@@ -1,12 +1,18 @@
 //! Containers there and back, and hostile ones.
 
 use proptest::prelude::*;
-use spine_image::format::{FunctionEntry, Header, InterfaceEntry, RelocationEntry, Trailer};
+use spine_image::format::{
+    FunctionEntry, Header, InterfaceEntry, RelocationEntry, TextEntry, Trailer,
+};
 use spine_image::interface;
 use spine_image::{
     Builder, Function, Grade, Image, ImageError, Interface, Relocation, RelocationKind, Section,
     Target,
 };
+use spine_text::TextError;
+
+/// By their numbers.
+const TEXTS: [&str; 2] = ["{} frames", "no route for {:x}, {} in all"];
 
 fn sample() -> Builder {
     let mut builder = Builder::new("sample", Grade::Language, [7; 16]);
@@ -16,6 +22,9 @@ fn sample() -> Builder {
     builder.init = builder.function("second", 16, 16);
     let import = builder.import("spine.clock.now", 0x1234_5678);
     builder.export("sample.sum", 0x9ABC_DEF0);
+    for text in TEXTS {
+        builder.text(text);
+    }
     builder.relocation(
         Section::Text,
         4,
@@ -77,6 +86,7 @@ fn what_was_written_is_read() {
             hash: 0x9ABC_DEF0
         }]
     );
+    assert!(image.texts().eq(TEXTS));
     let relocations: Vec<_> = image.relocations().collect();
     assert_eq!(
         relocations[2],
@@ -117,7 +127,9 @@ fn refused(at: usize, value: &[u8]) -> ImageError {
 #[test]
 fn hostile_headers_are_refused() {
     assert_eq!(refused(0, b"ELF "), ImageError::Magic);
-    assert_eq!(refused(4, &[0, 3]), ImageError::Layout(3));
+    for layout in [2, 4] {
+        assert_eq!(refused(4, &[0, layout]), ImageError::Layout(layout.into()));
+    }
     assert_eq!(refused(6, &[0, 0]), ImageError::Grade(0));
     assert_eq!(refused(6, &[0, 3]), ImageError::Grade(3));
     let huge = [0xFF; 4];
@@ -130,7 +142,8 @@ fn hostile_headers_are_refused() {
         (28, "relocations"),
         (32, "imports"),
         (36, "exports"),
-        (40, "names"),
+        (40, "texts"),
+        (44, "names"),
     ] {
         let error = refused(at, &huge);
         let expected = matches!(error, ImageError::TooMany { what: found, .. } if found == what);
@@ -144,8 +157,8 @@ fn hostile_headers_are_refused() {
             bytes: 30
         }
     );
-    assert_eq!(refused(44, &[0, 0, 0, 2]), ImageError::Init(2));
-    let error = refused(48, &[0, 1, 0, 0]);
+    assert_eq!(refused(48, &[0, 0, 0, 2]), ImageError::Init(2));
+    let error = refused(52, &[0, 1, 0, 0]);
     assert_eq!(
         error,
         ImageError::Name {
@@ -159,6 +172,7 @@ const FUNCTIONS: usize = size_of::<Header>() + 32 + 8 + 4;
 const RELOCATIONS: usize = FUNCTIONS + 2 * size_of::<FunctionEntry>();
 const IMPORTS: usize = RELOCATIONS + 3 * size_of::<RelocationEntry>();
 const EXPORTS: usize = IMPORTS + size_of::<InterfaceEntry>();
+const TEXT_ENTRIES: usize = EXPORTS + size_of::<InterfaceEntry>();
 
 #[test]
 fn hostile_functions_are_refused() {
@@ -196,6 +210,45 @@ fn hostile_functions_are_refused() {
             what: "export",
             index: 0
         }
+    );
+}
+
+#[test]
+fn hostile_texts_are_refused() {
+    let word = |value: u32| value.to_be_bytes();
+    let first = || bytes()[TEXT_ENTRIES..][..size_of::<TextEntry>()].to_vec();
+    let second = TEXT_ENTRIES + size_of::<TextEntry>();
+    let what = "text";
+    let outside = refused(second + 4, &word(0x1000));
+    assert_eq!(outside, ImageError::Name { what, index: 1 });
+    // Twice the same one, which is also what two texts with one number are.
+    assert_eq!(refused(second, &first()), ImageError::TextNumber(1));
+    let of = |texts: &[&str]| {
+        let mut builder = sample();
+        texts.iter().for_each(|text| builder.text(text));
+        let bytes = builder.finish([1; 32], |_| [2; 64]);
+        Image::parse(&bytes).expect_err("hostile texts")
+    };
+    assert_eq!(of(&["costarring", "liquid"]), ImageError::TextNumber(3));
+    for (text, error) in [
+        ("{name}", TextError::Hole(0)),
+        ("two\nlines", TextError::Control(3)),
+        (&"a".repeat(121), TextError::TooLong(121)),
+        ("{}{}{}{}{}{}{}{}{}", TextError::TooManyHoles(9)),
+    ] {
+        assert_eq!(of(&[text]), ImageError::Text { index: 2, error });
+    }
+    let many = of(&["one more"; 255]);
+    assert!(
+        matches!(
+            many,
+            ImageError::TooMany {
+                what: "texts",
+                count: 257,
+                most: 256
+            }
+        ),
+        "{many}"
     );
 }
 
@@ -254,6 +307,10 @@ proptest! {
                 prop_assert!(one.site as usize + 4 <= image.section(one.section).len());
             }
             prop_assert_eq!((image.imports().count(), image.exports().count()), (1, 1));
+            let texts: Vec<_> = image.texts().collect();
+            prop_assert_eq!(texts.len(), TEXTS.len());
+            prop_assert!(texts.iter().all(|text| spine_text::holes(text).is_ok()));
+            prop_assert!(texts.is_sorted_by_key(|text| spine_text::number(text)));
         }
     }
 

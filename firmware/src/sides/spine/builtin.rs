@@ -7,7 +7,7 @@
 //! the word for a command's argument.
 
 use super::slots::NONE;
-use super::{Fate, Runtime, call_b, run};
+use super::{Fate, Runtime, call_b};
 use crate::io::IoA;
 use crate::memory::layout::SPINE_BLOCK;
 use host_interface::spine::BlockWord;
@@ -39,7 +39,7 @@ pub fn route<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32, lengt
     let [[a, b, c], [d, e, f]] = changed(&words, hop);
     let patches = [(0, a), (1, b), (2, c), (5, d), (6, e), (7, f)];
     let slot = pool.put(bus, at, length, &patches);
-    run::transmit(io, pool, 0, slot);
+    pool.transmit(io, 0, slot);
     call_b(io);
     Fate::Done
 }

@@ -17,7 +17,6 @@ use super::effects::{Effects, MESSAGES};
 use super::endpoint::{doorbell, memory, row};
 use super::noted;
 use super::peer::{Peer, messages};
-use super::run::transmit;
 use super::supply::{FRAME, Pool, slot as frame_slot};
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
@@ -459,6 +458,6 @@ fn put_frame<B: Dispatch>(io: &mut IoA<B>, pool: &mut Pool, slot: u32, shape: u3
         end += 4;
     }
     bus.store(to, length.max(60));
-    transmit(io, pool, shape >> 8 & 0xFF, number);
+    pool.transmit(io, shape >> 8 & 0xFF, number);
     super::call_b(io);
 }

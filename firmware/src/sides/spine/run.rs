@@ -138,7 +138,7 @@ fn commit<B: Dispatch>(
     }
     if effects.only_transmits() {
         let slot = pool.put(&mut io.bus, at, length, effects.patches());
-        transmit(io, pool, number, slot);
+        pool.transmit(io, number, slot);
         call_b(io);
     } else if effects.moves_frames() {
         move_frames(io, effects, pool, number, at, length);
@@ -167,7 +167,7 @@ fn move_frames<B: Dispatch>(
     if effects.transmits() || effects.keeps_frame() {
         let slot = pool.put(&mut io.bus, at, length, effects.patches());
         if effects.transmits() {
-            transmit(io, pool, number, slot);
+            pool.transmit(io, number, slot);
         }
         if effects.keeps_frame() {
             pool.slots.keep(number, slot);
@@ -175,7 +175,7 @@ fn move_frames<B: Dispatch>(
     }
     for slot in 0..POOL_SLOTS {
         if effects.sent() >> slot & 1 != 0 {
-            transmit(io, pool, number, slot);
+            pool.transmit(io, number, slot);
         }
     }
     for slot in 0..POOL_SLOTS {
@@ -187,11 +187,4 @@ fn move_frames<B: Dispatch>(
         pool.report_ledger(&mut io.bus, number);
     }
     call_b(io);
-}
-
-/// Queues a slot, and counts it.
-#[inline(always)]
-pub fn transmit<B: Dispatch>(io: &mut IoA<B>, pool: &mut supply::Pool, number: u32, slot: u32) {
-    pool.queue(io, slot);
-    Runtime::count(&mut io.bus, number, DomainCount::Transmitted);
 }

@@ -13,6 +13,7 @@
 //!            | for CPU B    |
 //! ```
 
+use super::Runtime;
 use super::slots::{NONE, Slots};
 use crate::io::deadline::SlotB;
 use crate::io::{IoA, IoB};
@@ -23,7 +24,7 @@ use crate::memory::layout::{
 use crate::memory::shared::{SPINE_QUEUED, SPINE_TAKEN};
 use crate::path::send::SendPath;
 use crate::path::send::own::{self, Wait};
-use host_interface::spine::BlockWord;
+use host_interface::spine::{BlockWord, DomainCount};
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -122,12 +123,19 @@ impl Pool {
         number
     }
 
-    /// Queues a slot for CPU B. There is room.
+    /// Queues a slot for CPU B.
     #[inline(always)]
-    pub fn queue<B: Dispatch>(&mut self, io: &mut IoA<B>, number: u32) {
+    fn queue<B: Dispatch>(&mut self, io: &mut IoA<B>, number: u32) {
         let queued = self.slots.queue(number);
         io.bus.store(entry(queued.wrapping_sub(1)), slot(number));
         SPINE_QUEUED.set(&io.me, &mut io.bus, queued);
+    }
+
+    /// Has CPU B transmit a slot for a domain, and counts it. There is room.
+    #[inline(always)]
+    pub fn transmit<B: Dispatch>(&mut self, io: &mut IoA<B>, domain: u32, number: u32) {
+        self.queue(io, number);
+        Runtime::count(&mut io.bus, domain, DomainCount::Transmitted);
     }
 
     /// A domain keeps nothing any more.

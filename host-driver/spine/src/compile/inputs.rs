@@ -9,12 +9,13 @@ use std::process::Command;
 
 /// Sources of what judges crates and compiles them. The wrapper, both manifests, the flags of
 /// compiler and linker and the rules of the gate stand in them.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("compile.rs", include_str!("../compile.rs")),
     ("compile/inputs.rs", include_str!("inputs.rs")),
     ("gate.rs", include_str!("../gate.rs")),
     ("gate/arguments.rs", include_str!("../gate/arguments.rs")),
     ("gate/interfaces.rs", include_str!("../gate/interfaces.rs")),
+    ("gate/texts.rs", include_str!("../gate/texts.rs")),
     ("gate/walk.rs", include_str!("../gate/walk.rs")),
     ("object_file.rs", include_str!("../object_file.rs")),
 ];
@@ -76,10 +77,13 @@ impl Compiler {
         ];
         let interfaces = interface::ALL.iter();
         inputs.extend(interfaces.map(|one| Input::new(one.name, one.hash().to_be_bytes())));
-        let api = self.api().join("src");
-        for path in files_below(&api)? {
-            let name = path.strip_prefix(&api).unwrap_or(&path).display();
-            inputs.push(Input::new(format!("spine/{name}"), read(&path)?));
+        let texts = self.root.join("firmware/spine/text");
+        for (name, folder) in [("spine", self.api()), ("spine-text", texts)] {
+            let sources = folder.join("src");
+            for path in files_below(&sources)? {
+                let inside = path.strip_prefix(&sources).unwrap_or(&path).display();
+                inputs.push(Input::new(format!("{name}/{inside}"), read(&path)?));
+            }
         }
         inputs.extend(SOURCES.map(|(name, text)| Input::new(name, text)));
         Ok(inputs)
@@ -89,7 +93,7 @@ impl Compiler {
 /// All files below a folder, in the order of their names.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CompileError> {
     let mut files = Vec::new();
-    for path in gate::sorted_entries(folder).map_err(system("read the API's folder"))? {
+    for path in gate::sorted_entries(folder).map_err(system("read the API's folders"))? {
         if path.is_dir() {
             files.extend(files_below(&path)?);
         } else {

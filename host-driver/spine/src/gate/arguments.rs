@@ -2,7 +2,8 @@
 //!
 //! Arguments are judged twice. The words of all of them are, whatever they mean: no macro, attribute
 //! or keyword hides between them. Those that are expressions and patterns are then walked like any
-//! other code. Only `view!` has a syntax of its own, of which words are enough.
+//! other code. Only `view!` has a syntax of its own, of which words are enough. Those of `log!` have a text
+//! between them.
 
 use super::Refusal;
 use super::walk::{MACROS, Walk};
@@ -25,7 +26,7 @@ impl Walk {
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let name = match path[..] {
             [name] if MACROS.contains(&name) => name,
-            ["spine", "view"] => "view",
+            ["spine", name @ ("view" | "log")] => name,
             _ => {
                 let name = path.last().copied().unwrap_or_default();
                 return self.refuse(node, Refusal::Macro(name.to_owned()));
@@ -34,6 +35,7 @@ impl Walk {
         self.judge_tokens(node.tokens.clone());
         let is_known = match name {
             "view" => true,
+            "log" => return self.judge_line(node),
             "matches" => self.walk_match(node),
             _ => self.walk_expressions(node),
         };

@@ -19,14 +19,6 @@ pub struct Interfaces {
     pub imports: BTreeSet<String>,
 }
 
-impl Interfaces {
-    /// Adds those of another file.
-    pub(super) fn extend(&mut self, other: Interfaces) {
-        self.exports.extend(other.exports);
-        self.imports.extend(other.imports);
-    }
-}
-
 impl Walk {
     /// Judges a macro that stands for an item, if it declares a procedure; whether it does.
     pub(super) fn judge_interface(&mut self, node: &Macro) -> bool {
@@ -34,8 +26,8 @@ impl Walk {
         let path: Vec<_> = segments.map(|one| one.ident.to_string()).collect();
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let names = match path[..] {
-            ["spine", "export"] => &mut self.interfaces.exports,
-            ["spine", "import"] => &mut self.interfaces.imports,
+            ["spine", "export"] => &mut self.judged.interfaces.exports,
+            ["spine", "import"] => &mut self.judged.interfaces.imports,
             _ => return false,
         };
         let parsed = node.parse_body_with(|input: ParseStream<'_>| {

@@ -1,13 +1,13 @@
 //! The walk over the syntax of a file: what is refused where.
 
-use super::{Interfaces, Refusal};
+use super::{Judged, Refusal};
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// Macros that an extension may call.
-pub(super) const MACROS: [&str; 12] = [
+pub(super) const MACROS: [&str; 13] = [
     "assert",
     "assert_eq",
     "assert_ne",
@@ -18,6 +18,7 @@ pub(super) const MACROS: [&str; 12] = [
     "todo",
     "unimplemented",
     "view",
+    "log",
     "debug_assert_eq",
     "debug_assert_ne",
 ];
@@ -51,12 +52,11 @@ const DERIVES: [&str; 9] = [
 ];
 
 /// The walk over a file.
-#[derive(Default)]
 pub(super) struct Walk {
     /// The first thing that was refused, with its line.
     pub found: Option<(usize, Refusal)>,
-    /// What the file exports and imports.
-    pub interfaces: Interfaces,
+    /// What the crate says, as far as it was judged.
+    pub judged: Judged,
 }
 
 impl Walk {

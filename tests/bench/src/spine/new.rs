@@ -67,12 +67,17 @@ const LIBRARY: &str = "\
 //! NAME: an extension of the card.
 #![no_std]
 
-use spine::{Argument, Context, Durable, Ephemeral, HandlerNumber, Message, Verdict, add_handler};
+use spine::{
+    Argument, Context, Durable, Ephemeral, HandlerNumber, Message, Verdict, Word, add_handler,
+};
 
 /// The handler's number, by which guards name it.
 pub const HANDLER: HandlerNumber = HandlerNumber(0);
 /// Counter of the domain's: frames that the handler has seen.
 pub const SEEN: u32 = 0;
+
+/// Whether the first frame is in the log.
+static LOGGED: Word = Word::new(0);
 
 /// Runs once, when the extension is loaded.
 pub fn init(durable: &mut Durable) {
@@ -80,9 +85,16 @@ pub fn init(durable: &mut Durable) {
 }
 
 /// Sees a frame that a guard wants, and leaves it to the host.
-fn handler(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
+fn handler(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     // One count is always within the bound on effects.
     let _ = context.count(SEEN);
+    // `tigonctl spine log` prints it. Without room there, the next frame tries again.
+    if LOGGED.get() == 0 {
+        let bytes = message.buffer().len();
+        if spine::log!(context, \"the first frame has {} bytes\", bytes).is_ok() {
+            LOGGED.set(1);
+        }
+    }
     Verdict::Host
 }
 ";
@@ -100,6 +112,9 @@ fn a_frame_is_counted_and_left_to_the_host() {
     let run = domain.frame(HANDLER, &[0; 60]).expect(\"installed\");
     assert_eq!(run.verdict, Some(Verdict::Host));
     assert_eq!(domain.counter(SEEN as usize), Some(1));
+    assert_eq!(run.logged, [\"the first frame has 60 bytes\"]);
+    let run = domain.frame(HANDLER, &[0; 60]).expect(\"installed\");
+    assert!(run.logged.is_empty());
 }
 ";
 

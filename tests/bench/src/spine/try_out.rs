@@ -1,5 +1,8 @@
 //! An extension on a simulated card that keeps the chip's time, with frames from the wire.
 
+mod log;
+
+use self::log::Log;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use host_driver::nic::ExtensionCard;
@@ -28,6 +31,8 @@ const LINK: Duration = Duration::from_secs(10);
 const PATIENCE: u64 = 1_000_000;
 /// Cycles between two looks at the wire.
 const LOOK: u64 = 100;
+/// Cycles in which what the last run has sent is with the host.
+const SETTLES: u64 = 10_000;
 /// The peer on the wire.
 const PEER: (EthernetAddress, Ipv4Address) = (
     EthernetAddress([2, 0, 0, 0, 0, 2]),
@@ -89,6 +94,7 @@ pub fn run(options: &Options, container: &[u8], policy: Policy) -> Result<()> {
     nic.open()?;
     nic.wait_link(LINK)?;
     let mut loaded = Extensions::new(policy);
+    let mut log = Log::open(&mut loaded, &mut nic)?;
     let card = &mut ExtensionCard(&mut nic);
     let domain = loaded.load(card, container, &options.guards)?;
     let frame = datagram(nic.station(), options);
@@ -110,8 +116,11 @@ pub fn run(options: &Options, container: &[u8], policy: Policy) -> Result<()> {
             outcome.first.get_or_insert(answer.bytes);
         }
         nic.service()?;
+        log.take(&mut loaded, &mut nic)?;
         outcome.of_host += nic.receive_batch(64)?.len() as u32;
     }
+    machine.lock().run(SETTLES);
+    log.take(&mut loaded, &mut nic)?;
     let reports = loaded.reports(&mut ExtensionCard(&mut nic))?;
     let report = reports.iter().find(|one| one.domain == domain);
     let report = report.context("it is not loaded any more")?;
@@ -127,6 +136,7 @@ pub fn run(options: &Options, container: &[u8], policy: Policy) -> Result<()> {
             println!("  counter {number}: {value}");
         }
     }
+    log.print();
     println!("  the host received {}", outcome.of_host);
     println!("  the card answered {}", outcome.answers);
     if let Some(first) = &outcome.first {

@@ -41,6 +41,8 @@ pub(super) struct Noted {
     pub(super) released: u32,
     pub(super) messages: Vec<(Sent, Vec<u32>)>,
     pub(super) posts: Vec<(u8, Vec<u32>)>,
+    /// Texts of the lines that were logged, by their numbers.
+    pub(super) texts: Vec<(u32, &'static str)>,
     /// Whom handlers let call them.
     pub(super) callers: Vec<(u8, u32)>,
     /// What becomes of what runs had that are cut off.
@@ -281,6 +283,11 @@ pub(crate) fn post(handler: u8, arguments: &[u32]) -> u32 {
         noted.posts.push((handler, arguments.to_vec()));
         0
     })
+}
+
+/// See [`crate::log!`]: the text of a line that is about to be sent.
+pub(crate) fn name_text(number: u32, text: &'static str) {
+    NOTED.with_borrow_mut(|noted| noted.texts.push((number, text)));
 }
 
 /// See [`crate::export`].

@@ -4,6 +4,7 @@ use anyhow::Result;
 use host_driver::status::{HandlerMessage, HandlerMessages, Request};
 use host_interface::spine::rings::{ITSELF, PEER, WIRE};
 use serde_json::json;
+use spine_linker::extensions::Line;
 
 use super::words_text;
 use crate::cli::Arguments;
@@ -33,6 +34,7 @@ pub fn log(arguments: &Arguments, output: &Output) -> Result<()> {
                 "handler": message.handler,
                 "arguments": message.arguments,
                 "cut_from": message.cut_from,
+                "line": message.line,
             });
             output.result("message", value, &line(&message));
             next += 1;
@@ -49,13 +51,24 @@ fn line(message: &HandlerMessage) -> String {
         name,
         handler,
         arguments,
+        line,
         cut_from,
     } = message;
-    let cut = cut_from.map_or(String::new(), |from| {
-        format!(" was cut off with a message of {}", sender(from))
-    });
+    if let Some(line) = line {
+        return format!("{name}: {line}");
+    }
+    let (cut, note) = match cut_from {
+        Some(from) => (
+            format!(" was cut off with a message of {}", sender(*from)),
+            "",
+        ),
+        None if Line::parts(arguments).is_some() => {
+            (String::new(), " (a line of a log whose text is not known)")
+        }
+        None => (String::new(), ""),
+    };
     let words = words_text(arguments);
-    let text = format!("{name}, domain {domain}, handler {handler}{cut}: {words}");
+    let text = format!("{name}, domain {domain}, handler {handler}{cut}: {words}{note}");
     text.trim_end().to_owned()
 }
 
@@ -81,6 +94,7 @@ mod tests {
             handler: 5,
             arguments: vec![17, 0xFF],
             cut_from: None,
+            line: None,
         };
         assert_eq!(line(&message), "hello, domain 2, handler 5: 0x11 0xff");
         message.arguments.clear();
@@ -88,5 +102,24 @@ mod tests {
         message.cut_from = Some(3);
         let expected = "hello, domain 2, handler 5 was cut off with a message of endpoint 3:";
         assert_eq!(line(&message), expected);
+    }
+
+    #[test]
+    fn what_handlers_log_is_a_line_of_its_own() {
+        let mut message = HandlerMessage {
+            domain: 2,
+            name: "router".to_owned(),
+            handler: 5,
+            arguments: vec![0x4C77_295B, 7, 17],
+            line: Some("17 in all".to_owned()),
+            cut_from: None,
+        };
+        assert_eq!(line(&message), "router: 17 in all");
+        message.line = None;
+        assert_eq!(
+            line(&message),
+            "router, domain 2, handler 5: 0x4c77295b 0x7 0x11 (a line of a log whose text is not \
+             known)"
+        );
     }
 }
