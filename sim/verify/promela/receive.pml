@@ -260,10 +260,12 @@ end:	do
 		begun++;
 		comes_in = true; parts_here = 1;
 		if :: to_endpoint[coming] = 1 :: skip fi;
+		printf("frame %d\n", to_endpoint[coming])
 	   }
 #endif
 	:: atomic {
 		comes_in && parts_here < PARTS && CPU_KEEPS_UP ->
+		printf("part\n");
 		parts_here++;
 		grown = followed;
 		unwritten = (unwritten || IS_CUT);
@@ -284,6 +286,7 @@ end:	do
 		:: skip
 		fi;
 #endif
+		printf("ended %d %d %d\n", crc_right[coming], summed[coming], sum_right[coming]);
 		came_in = LOADED;
 		forget_coming();
 		ended!coming;
@@ -291,6 +294,7 @@ end:	do
 	   }
 	:: atomic {
 		comes_in && give_ups > 0 ->
+		printf("give-up\n");
 		give_ups--;
 		freed[coming] = 1;
 		to_endpoint[coming] = (to_endpoint[coming] && IS_CUT);
@@ -314,6 +318,7 @@ end:	do
 #endif
 	:: atomic {
 		MOVING ->
+		printf("write-end\n");
 		/* A completion that is queued behind the data is there, too, before CPU A looks. */
 		if
 		:: wrote == 0 && ahead[in_work] -> see_completed(in_work)
@@ -324,6 +329,7 @@ end:	do
 	   }
 	:: atomic {
 		MOVING && write_faults > 0 ->
+		printf("write-fail\n");
 		write_faults--; on_the_bus = false; writing--; write_failed = true;
 		/* The channel works in order. */
 		if
@@ -335,6 +341,7 @@ end:	do
 }
 
 inline post_buffer(endpoint) {
+	printf("buffer %d\n", endpoint);
 	buffers_left--;
 	buffers[endpoint]++
 }
@@ -348,6 +355,7 @@ end:	do
 	:: atomic { buffers_left > 0 && buffers[1] == 0 && !receive_closed[1] -> post_buffer(1) }
 	:: atomic {
 		CLOSES && receive_closing == 0 && !receive_closed[1] ->
+		printf("close\n");
 		receive_closing = 2
 	   }
 #endif
