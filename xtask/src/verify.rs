@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use pipeline_verify::mutant::MUTANTS;
-use pipeline_verify::promela::{Cpu, Machines};
+use pipeline_verify::promela::Machines;
 use pipeline_verify::property::PROPERTIES;
 use pipeline_verify::replay::replay;
 use pipeline_verify::{Bounds, diagram, spin};
@@ -79,13 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             Err(error) => println!("REPLAY  diverges: {}: {error}", mutant.name),
         }
     }
-    let sending = MUTANTS
-        .iter()
-        .filter(|it| it.cpu() == Cpu::Transmit)
-        .count();
     println!(
-        "{refuted} of {} mutants are refuted; {replayed} of {sending} runs of the sending side fail on \
-         the simulated card, too",
+        "{refuted} of {} mutants are refuted; {replayed} of the runs fail on the simulated card, too",
         MUTANTS.len()
     );
     let report = json!({"properties": rows, "mutants": MUTANTS.len(), "refuted": refuted,
@@ -94,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(failed == 0, "{failed} properties do not hold");
     ensure!(refuted == MUTANTS.len(), "a mutant passes");
     ensure!(
-        replayed == sending,
+        replayed == MUTANTS.len(),
         "a mutant's run does not fail on the card"
     );
     Ok(())

@@ -36,6 +36,7 @@ pub mod measured;
 pub mod model_table;
 pub(crate) mod ping;
 pub mod predict;
+pub(crate) mod receiver;
 mod search;
 pub mod speed;
 pub mod talk;

@@ -13,13 +13,11 @@ byte coming;            /* the frame that comes in */
 bool comes_in;          /* whether there is one */
 byte parts_here;        /* parts of it in NIC memory */
 bool followed;          /* whether RECV has seen it begin */
-byte parts_seen;        /* parts of it that RECV has seen */
+bool grown;             /* whether there are parts of it that RECV has not seen */
 bool gave_up;           /* the attention bit: it stays set */
-byte size[FRAMES];      /* parts of a frame that has ended */
 bool crc_right[FRAMES], summed[FRAMES], sum_right[FRAMES], to_endpoint[FRAMES];
-bool vanished[FRAMES];
 byte finished[FRAMES];  /* buffers completed with the frame */
-byte freed[FRAMES];     /* times that its room was freed */
+byte freed[FRAMES];     /* times that its room was freed; a frame that is given up keeps none */
 byte give_ups = GIVE_UPS;
 
 chan ended = [FRAMES] of { byte };      /* the RX ring */
@@ -33,7 +31,7 @@ byte behind_count;
 byte shifted;
 byte newest;            /* the one that is being taken */
 bool has_room;          /* the oldest one's descriptor is there, so its room is to be freed */
-byte parts_written;     /* of the oldest one */
+bool unwritten;         /* whether there are parts of the oldest one that it has not queued */
 bool ahead[FRAMES];     /* its completion is queued behind its data */
 bool spoiled[FRAMES];   /* the channel failed with it */
 byte writing, wrote;    /* transfers that are queued or under way, and those that are done */
@@ -44,14 +42,14 @@ byte buffers_left = BUFFERS;
 byte receive_closing;
 bool receive_closed[2];
 
-#define HERE_OF_CUT ((comes_in && coming == in_work) -> parts_here : size[in_work])
-
+/* RDMA has the frame that comes in. How many parts any other one has makes no difference. */
+#define IS_CUT (followed && RECV_state == RECV_RecvThrough)
 #define RECV_MayCut (RDMA_state == RDMA_Idle && len(whole_frames) == 0 && buffers[to_endpoint[coming]] > 0 && \
 	!receive_closed[to_endpoint[coming]])
 #define RECV_Good (crc_right[ended_frame])
 #define HAS_BUFFER(frame) (buffers[to_endpoint[frame]] > 0 && !receive_closed[to_endpoint[frame]])
 #define RDMA_BufferPosted HAS_BUFFER(newest)
-#define RDMA_EnoughHere (HERE_OF_CUT > parts_written)
+#define RDMA_EnoughHere (unwritten)
 #define ALL_AHEAD (!has_room || (behind_count == 0 && ahead[in_work]) || \
 	(behind_count > 0 && ahead[behind[behind_count - 1]]))
 #define RDMA_Sumless ((RDMA_state == RDMA_FineGrainedRdmaDone && !summed[in_work]) || \
@@ -62,7 +60,7 @@ bool receive_closed[2];
 
 #define RECV_GaveUp_pending (gave_up)
 #define RECV_Ended_pending (len(ended) > 0)
-#define RECV_Grown_pending (comes_in && followed && len(ended) == 0 && parts_here > parts_seen)
+#define RECV_Grown_pending (comes_in && followed && len(ended) == 0 && grown)
 #define RECV_Begun_pending (comes_in && !followed && len(ended) == 0 && parts_here > 0)
 #define RDMA_Failed_pending (write_failed)
 #define RDMA_Written_pending (wrote > 0)
@@ -71,7 +69,7 @@ bool receive_closed[2];
 
 inline RECV_GaveUp_ack() { gave_up = false }
 inline RECV_Ended_ack() { ended?ended_frame }
-inline RECV_Grown_ack() { parts_seen = parts_here }
+inline RECV_Grown_ack() { grown = false }
 inline RECV_Begun_ack() { followed = true }
 inline RDMA_Failed_ack() { write_failed = false }
 inline RDMA_Written_ack() { wrote-- }
@@ -104,10 +102,11 @@ inline begin_next() { skip }
 #endif
 inline free_room(frame) {
 	freed[frame]++;
-	assert(freed[frame] == 1 && !vanished[frame]);
+	assert(freed[frame] == 1);
 	/* What nobody asks for any more makes no states. */
 	crc_right[frame] = false; summed[frame] = false; sum_right[frame] = false;
-	to_endpoint[frame] = false; size[frame] = 0; spoiled[frame] = false; ahead[frame] = false;
+	to_endpoint[frame] = false; spoiled[frame] = false; ahead[frame] = false;
+	finished[frame] = 0;
 	begin_next()
 }
 /* A transfer takes RxCon to the end of its frame. It takes it over no room that is in use, so RxCon
@@ -115,14 +114,14 @@ inline free_room(frame) {
 inline free_in_order(frame) {
 #ifndef SATURATED
 	for (shifted : 0 .. FRAMES - 1) {
-		assert(shifted >= frame || freed[shifted] == 1 || vanished[shifted])
+		assert(shifted >= frame || freed[shifted] == 1)
 	}
 	shifted = 0;
 #endif
 	free_room(frame)
 }
 /* RDMA has this frame, which is whole, as its oldest one. */
-inline whole_in_work(frame) { in_work = frame; has_room = true; parts_written = size[frame] }
+inline whole_in_work(frame) { in_work = frame; has_room = true; unwritten = false }
 /* The oldest frame is done with. */
 inline next_in_work() {
 	if
@@ -132,7 +131,7 @@ inline next_in_work() {
 		for (shifted : 0 .. FRAMES - 2) { behind[shifted] = behind[shifted + 1] }
 		behind[FRAMES - 1] = 0;
 		shifted = 0
-	:: else -> in_work = 0; has_room = false; parts_written = 0
+	:: else -> in_work = 0; has_room = false; unwritten = false
 	fi
 }
 inline take_buffer(frame) {
@@ -147,13 +146,14 @@ inline give_buffer_back(frame) {
 inline write() {
 	assert(writing == 0 && wrote == 0 && !write_failed);
 	assert(!receive_closed[to_endpoint[in_work]]);
-	writing = 1
+	writing = 1;
+	unwritten = false
 }
 
 inline RECV_do_Nothing() { skip }
-inline RECV_do_Follow() { parts_seen = 0 }
+inline RECV_do_Follow() { grown = true }
 inline RECV_do_Open() {
-	in_work = coming; has_room = false; parts_written = 0;
+	in_work = coming; has_room = false; unwritten = true;
 	take_buffer(coming);
 	raise(RDMA_Opened)
 }
@@ -161,14 +161,19 @@ inline RECV_do_TellMore() { raise(RDMA_More) }
 inline cut_ends() {
 	/* The frame that has ended is the one that was opened. */
 	assert(ended_frame == in_work);
+	ended_frame = 0;
 	has_room = true;
 	lower(RDMA_More)
 }
 inline RECV_do_TellLast() { cut_ends(); raise(RDMA_LastGood) }
 inline RECV_do_TellBad() { cut_ends(); raise(RDMA_Gone) }
 inline RECV_do_TellGone() { lower(RDMA_More); raise(RDMA_Gone) }
-inline RECV_do_QueueWhole() { whole_frames!ended_frame }
-inline RECV_do_Discard() { assert(!crc_right[ended_frame]); free_room(ended_frame) }
+inline RECV_do_QueueWhole() { whole_frames!ended_frame; ended_frame = 0 }
+inline RECV_do_Discard() {
+	assert(!crc_right[ended_frame]);
+	free_room(ended_frame);
+	ended_frame = 0
+}
 
 inline RDMA_do_Nothing() { skip }
 inline RDMA_do_WriteWhole() {
@@ -182,13 +187,13 @@ inline RDMA_do_WriteWhole() {
 	newest = 0
 }
 inline RDMA_do_WriteWholeAndComplete() { ahead[newest] = true; RDMA_do_WriteWhole() }
-inline RDMA_do_WriteChunk() { write(); parts_written = HERE_OF_CUT }
-inline RDMA_do_WriteRest() { write(); parts_written = size[in_work]; summed[in_work] = false }
+inline RDMA_do_WriteChunk() { write() }
+inline RDMA_do_WriteRest() { write(); summed[in_work] = false }
 inline RDMA_do_WriteRestAndComplete() { ahead[in_work] = true; RDMA_do_WriteRest() }
 /* The host sees a completion. */
 inline see_completed(frame) {
 	assert(crc_right[frame] && sum_right[frame] && !spoiled[frame]);
-	assert(size[frame] > 0 && (frame != in_work || parts_written == size[frame]));
+	assert(freed[frame] == 0 && (frame != in_work || !unwritten));
 	assert(!receive_closed[to_endpoint[frame]]);
 	finished[frame]++;
 	assert(finished[frame] == 1)
@@ -222,7 +227,10 @@ inline RDMA_do_Forget() {
 	give_buffer_back(in_work);
 	if
 	:: has_room -> assert(!crc_right[in_work]); free_in_order(in_work)
-	:: else -> spoiled[in_work] = false
+	:: else ->
+		spoiled[in_work] = false;
+		/* It was given up, or is written again as a whole. */
+		to_endpoint[in_work] = (to_endpoint[in_work] && freed[in_work] == 0)
 	fi;
 	next_in_work()
 }
@@ -234,6 +242,7 @@ inline RDMA_do_Close() {
 	receive_closing = 0
 }
 
+inline forget_coming() { comes_in = false; followed = false; parts_here = 0; grown = false }
 active proctype wire()
 {
 #ifdef SATURATED
@@ -249,18 +258,26 @@ end:	do
 		!comes_in && begun < FRAMES ->
 		coming = begun;
 		begun++;
-		comes_in = true;
-		if :: to_endpoint[coming] = 1 :: skip fi
+		comes_in = true; parts_here = 1;
+		if :: to_endpoint[coming] = 1 :: skip fi;
+		printf("frame %d\n", to_endpoint[coming])
 	   }
 #endif
-	:: atomic { comes_in && parts_here < PARTS && CPU_KEEPS_UP -> parts_here++; came_in = LOADED }
+	:: atomic {
+		comes_in && parts_here < PARTS && CPU_KEEPS_UP ->
+		printf("part\n");
+		parts_here++;
+		grown = followed;
+		unwritten = (unwritten || IS_CUT);
+		came_in = LOADED
+	   }
 #ifdef SATURATED
 	:: atomic {
 		comes_in && parts_here == PARTS && followed && CPU_KEEPS_UP ->
 		crc_right[coming] = true;
 #else
 	:: atomic {
-		comes_in && parts_here > 0 ->
+		comes_in ->
 		/* What its headers say is first asked for now. */
 		if
 		:: crc_right[coming] = true; sum_right[coming] = true
@@ -269,28 +286,39 @@ end:	do
 		:: skip
 		fi;
 #endif
-		size[coming] = parts_here;
+		printf("ended %d %d %d\n", crc_right[coming], summed[coming], sum_right[coming]);
 		came_in = LOADED;
-		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
+		forget_coming();
 		ended!coming;
 		begin_next()
 	   }
 	:: atomic {
 		comes_in && give_ups > 0 ->
+		printf("give-up\n");
 		give_ups--;
-		vanished[coming] = true;
-		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
+		freed[coming] = 1;
+		to_endpoint[coming] = (to_endpoint[coming] && IS_CUT);
+		forget_coming();
 		gave_up = true
 	   }
 	od
 }
 
+#ifdef BOTH_WIRES
+#define MOVING on_the_bus
+#else
+/* Nobody asks when a transfer comes onto the bus. */
+#define MOVING (writing > 0 && !write_failed)
+#endif
 active proctype write_channel()
 {
 end:	do
+#ifdef BOTH_WIRES
 	:: atomic { CAN_WRITE && writing > 0 && !write_failed && !on_the_bus -> on_the_bus = true }
+#endif
 	:: atomic {
-		on_the_bus ->
+		MOVING ->
+		printf("write-end\n");
 		/* A completion that is queued behind the data is there, too, before CPU A looks. */
 		if
 		:: wrote == 0 && ahead[in_work] -> see_completed(in_work)
@@ -300,7 +328,8 @@ end:	do
 		on_the_bus = false; writing--; wrote++
 	   }
 	:: atomic {
-		on_the_bus && write_faults > 0 ->
+		MOVING && write_faults > 0 ->
+		printf("write-fail\n");
 		write_faults--; on_the_bus = false; writing--; write_failed = true;
 		/* The channel works in order. */
 		if
@@ -311,18 +340,23 @@ end:	do
 	od
 }
 
+inline post_buffer(endpoint) {
+	printf("buffer %d\n", endpoint);
+	buffers_left--;
+	buffers[endpoint]++
+}
 active proctype receive_host()
 {
 end:	do
 #ifdef SATURATED
 	:: atomic { buffers[0] < 2 -> buffers[0]++ }
 #else
-	:: atomic { buffers_left > 0 && buffers[0] == 0 -> buffers_left--; buffers[0]++ }
+	:: atomic { buffers_left > 0 && buffers[0] == 0 -> post_buffer(0) }
+	:: atomic { buffers_left > 0 && buffers[1] == 0 && !receive_closed[1] -> post_buffer(1) }
 	:: atomic {
-		buffers_left > 0 && buffers[1] == 0 && !receive_closed[1] -> buffers_left--; buffers[1]++
-	   }
-	:: atomic {
-		CLOSES && receive_closing == 0 && !receive_closed[1] -> receive_closing = 2
+		CLOSES && receive_closing == 0 && !receive_closed[1] ->
+		printf("close\n");
+		receive_closing = 2
 	   }
 #endif
 	od
@@ -341,7 +375,7 @@ active proctype receive_judge()
 		frame = 0;
 		do
 		:: frame < FRAMES ->
-			assert(freed[frame] == (vanished[frame] -> 0 : 1));
+			assert(freed[frame] == 1);
 			frame++
 		:: else -> break
 		od

@@ -229,12 +229,7 @@ impl Property {
                 closes: true,
                 ..Bounds::BOTH
             },
-            // Four parts take gigabytes there.
-            _ if self.cpus == RECEIVE_SIDE => Bounds {
-                parts: bounds.parts.min(3),
-                plain: 0,
-                ..bounds
-            },
+            _ if self.cpus == RECEIVE_SIDE => Bounds { plain: 0, ..bounds },
             _ => Bounds {
                 give_ups: 0,
                 ..bounds

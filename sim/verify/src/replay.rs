@@ -3,10 +3,10 @@
 use crate::promela::{Cpu, Machines};
 use crate::property::{Bounds, Property};
 use crate::spin::Trail;
-use tigon2_sim::explore::trail::{self, Diverged, Finding};
+use tigon2_sim::explore::trail::{Diverged, Finding, receiving, sending};
 
-/// Follows a run of the transmitting side; `None` for one of the receiving side, whose frames the
-/// card's model stores before anybody sees them.
+/// Follows a run of one direction; `None` for one of both, whose order between them the card does not
+/// have.
 ///
 /// # Errors
 /// [`Diverged`] where the card cannot do what the run does.
@@ -16,10 +16,18 @@ pub fn replay(
     bounds: Bounds,
     trail: &Trail,
 ) -> Option<Result<Vec<Finding>, Diverged>> {
-    if property.cpus != [Cpu::Transmit] {
-        return None;
+    let [sdma, send, recv, rdma] = machines.tables;
+    match property.cpus {
+        [Cpu::Transmit] => {
+            let parts = property.bounds(bounds).parts;
+            Some(sending::replay([sdma, send], &trail.steps, parts.into()))
+        }
+        [Cpu::Receive] => {
+            let tables = [recv, rdma];
+            let reversed = machines.reversed;
+            let reversed = reversed.and_then(|name| tables.iter().position(|it| it.name == name));
+            Some(receiving::replay(tables, reversed, &trail.steps))
+        }
+        _ => None,
     }
-    let parts = property.bounds(bounds).parts;
-    let tables = [machines.tables[0], machines.tables[1]];
-    Some(trail::replay(tables, &trail.steps, parts.into()))
 }

@@ -31,8 +31,7 @@ pub struct Outcome {
 pub struct Trail {
     /// The rows that were taken.
     pub rows: Vec<Entry>,
-    /// The same among the steps of host, bus and wire, of the transmitting side: what
-    /// [`trail::replay`](tigon2_sim::explore::trail::replay) follows.
+    /// The same among the steps of host, bus and wire: what [`replay`](crate::replay::replay) follows.
     pub steps: Vec<Step>,
     /// What Spin says of its end.
     pub end: String,
@@ -101,7 +100,10 @@ fn judge(property: &Property, said: &str, model: &str, folder: &Path) -> Result<
             property.name
         );
     }
-    let trail = (errors != 0).then(|| trail(folder, said)).transpose()?;
+    let end = said.lines().find(|line| line.starts_with("pan:1:"));
+    let end = end.unwrap_or("pan:1: acceptance cycle");
+    let told = (errors != 0).then(|| tell(folder, "-t")).transpose()?;
+    let trail = told.map(|told| trail(&told, end));
     // Doorbells are looked at in a world without faults.
     let complete = errors == 0 && property.claim == Claim::Safety && !property.doorbells;
     Ok(Outcome {
@@ -116,16 +118,41 @@ fn judge(property: &Property, said: &str, model: &str, folder: &Path) -> Result<
     })
 }
 
-/// Lets Spin follow the trail that the verifier has written.
-fn trail(folder: &Path, said: &str) -> Result<Trail> {
+/// A run of machines in which each choice is a random one.
+///
+/// # Errors
+/// When Spin is missing or fails, as it does where the run breaks an assertion.
+pub fn wander(
+    property: &Property,
+    machines: &Machines,
+    bounds: Bounds,
+    seed: u32,
+) -> Result<Trail> {
+    let folder = tempfile::tempdir().context("no folder for the model")?;
+    let folder = folder.path();
+    std::fs::write(folder.join("model.pml"), property.model(machines, bounds))?;
+    let told = tell(folder, &format!("-n{seed}"))?;
+    let end = told
+        .lines()
+        .find(|line| line.contains("assertion violated"));
+    ensure!(end.is_none(), "{}: {end:?}", property.name);
+    Ok(trail(&told, "all has come to rest"))
+}
+
+/// Lets Spin follow a run of the model and tell it.
+fn tell(folder: &Path, which: &str) -> Result<String> {
     let mut spin = Command::new("spin");
-    spin.args(["-t", "-T", "model.pml"]);
-    let told = run(&mut spin, folder, "spin is not there")?;
-    let rows = told.lines().filter_map(entry).collect();
-    let steps = told.lines().filter_map(Step::of_line).collect();
-    let end = said.lines().find(|line| line.starts_with("pan:1:"));
-    let end = end.unwrap_or("pan:1: acceptance cycle").to_owned();
-    Ok(Trail { rows, steps, end })
+    spin.args([which, "-T", "model.pml"]);
+    run(&mut spin, folder, "spin is not there")
+}
+
+/// What Spin has told of a run.
+fn trail(told: &str, end: &str) -> Trail {
+    Trail {
+        rows: told.lines().filter_map(entry).collect(),
+        steps: told.lines().filter_map(Step::of_line).collect(),
+        end: end.to_owned(),
+    }
 }
 
 /// A row that a trail's line names.

@@ -5,7 +5,7 @@ use frame_pipeline::{sdma, send};
 
 impl World {
     pub(super) fn report(&mut self, event: send::Event) {
-        self.raised.push_back(event as u8);
+        self.walk.raise(event as u8);
     }
 
     pub(super) fn fetch_side(&mut self, action: sdma::Action) {
@@ -45,7 +45,7 @@ impl World {
 
     pub(super) fn fetch(&mut self, whole: bool) {
         if !self.queued.is_empty() || self.arrived != 0 || self.failed {
-            self.findings.push(Finding::TwoMasters);
+            self.walk.find(Finding::TwoMasters);
         }
         let number = self.fetching;
         let length = self.bytes(&self.frames[number]);
@@ -66,7 +66,7 @@ impl World {
         let frame = &mut self.frames[number];
         frame.completed += 1;
         if self.closed[frame.endpoint] {
-            self.findings.push(Finding::AfterClose(number));
+            self.walk.find(Finding::AfterClose(number));
         }
         self.reuse(number);
     }
@@ -79,7 +79,7 @@ impl World {
                 let frame = &self.frames[self.fetching];
                 let (start, length) = (frame.start, self.bytes(frame));
                 if action == Action::QueueEarly && !(self.mac_is_idle() && self.sent == 0) {
-                    self.findings.push(Finding::EarlyBehind(self.fetching));
+                    self.walk.find(Finding::EarlyBehind(self.fetching));
                 }
                 self.at_the_mac.push_back(self.fetching);
                 self.chip.give(start, length);

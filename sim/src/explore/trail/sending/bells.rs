@@ -18,7 +18,7 @@ const fn offset(endpoint: usize) -> u32 {
 
 impl World {
     /// From now on CPU B knows only of what it has looked at.
-    pub(in crate::explore::trail) fn listen(&mut self) {
+    pub(super) fn listen(&mut self) {
         self.looked = Some([0; 2]);
     }
 

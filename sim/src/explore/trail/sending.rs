@@ -1,12 +1,24 @@
-//! The card, the host and both machines' tables, step by step.
+//! A run of SDMA and SEND: read channel, TxPrd and `R[200]` of the card, step by step.
+//!
+//! ```text
+//!   Step, Step, ... ──► SDMA, SEND ──► read channel, TX descriptors, TxPrd, R[200] of the card
+//!                                              │
+//!        Finding ◄── frames on the wire, completions
+//! ```
+//!
+//! The wire cannot wait within a frame, so the card's bus is fast here: all parts of a frame arrive
+//! while the MAC sends one of them.
 
 mod actions;
 mod bells;
 mod channel_and_mac;
 mod rest;
 mod rows;
+#[cfg(test)]
+mod tests;
 
-use super::{Finding, Step};
+use super::walk::{Walk, Walked};
+use super::{Diverged, Finding, Followed, Step, follow_all};
 use crate::machine::Machine;
 use crate::timing::Parameters;
 use crate::workload::transmitter::Transmitter;
@@ -51,10 +63,8 @@ struct Frame {
 }
 
 /// All of it. The fields bear the names of the model's variables.
-pub(super) struct World {
-    tables: [Table; 2],
-    states: [u8; 2],
-    raised: VecDeque<u8>,
+struct World {
+    walk: Walk,
     chip: Transmitter,
     memory: DmaMemory,
     parts: u32,
@@ -86,13 +96,26 @@ pub(super) struct World {
     armed: bool,
     fired: bool,
     certified: u32,
-    findings: Vec<Finding>,
 }
 
-type Followed = Result<(), &'static str>;
+/// Follows a run by the tables of SDMA and SEND, with frames of up to `parts` parts; then lets the
+/// card come to rest.
+///
+/// # Errors
+/// [`Diverged`] where the card cannot do what the run does.
+pub fn replay(tables: [Table; 2], steps: &[Step], parts: u32) -> Result<Vec<Finding>, Diverged> {
+    let mut world = World::new(tables, parts);
+    let is_bell = |step: &Step| matches!(step, Step::Cleared(_) | Step::Looked(_));
+    if steps.iter().any(is_bell) {
+        world.listen();
+    }
+    follow_all(steps, |step| world.follow(step))?;
+    world.rest();
+    Ok(world.findings())
+}
 
 impl World {
-    pub(super) fn new(tables: [Table; 2], parts: u32) -> World {
+    fn new(tables: [Table; 2], parts: u32) -> World {
         let parameters = Parameters {
             pci_rd: 1,
             pci_wr: 1,
@@ -104,9 +127,7 @@ impl World {
         machine.map(memory.clone());
         machine.hold_transmitter(true);
         World {
-            tables,
-            states: [0; 2],
-            raised: VecDeque::new(),
+            walk: Walk::new(tables, None),
             chip: Transmitter::new(machine),
             memory,
             parts,
@@ -134,12 +155,11 @@ impl World {
             armed: false,
             fired: false,
             certified: 0,
-            findings: Vec::new(),
         }
     }
 
     /// A step of the run.
-    pub(super) fn follow(&mut self, step: Step) -> Followed {
+    fn follow(&mut self, step: Step) -> Followed {
         match step {
             Step::Row { machine, row } => self.row(machine, row),
             Step::Posted {
@@ -168,6 +188,7 @@ impl World {
             Step::Ended => self.end(),
             Step::Plain => self.begin_plain(),
             Step::PlainEnded => self.end_plain(),
+            _ => Err("it is none of the sending side"),
         }
     }
 

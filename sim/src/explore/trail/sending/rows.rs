@@ -1,31 +1,26 @@
 //! The rows that a run takes: whether they can be taken now, and what follows.
 
-use super::{Followed, Frame, SDMA, SEND, SUM, SUM_AT, World};
-use frame_pipeline::{Class, Definition, sdma, send};
+use super::{Followed, Frame, SDMA, SEND, SUM, SUM_AT, Walk, Walked, World};
+use frame_pipeline::{Definition, Row, sdma, send};
 
 impl World {
-    pub(super) fn is_idle(&self, machine: usize) -> bool {
-        self.states[machine] == 0
+    pub(super) fn is_late(&self) -> bool {
+        let part = (self.seen as usize).checked_sub(1);
+        part.and_then(|part| self.late.get(part))
+            .is_some_and(|late| *late)
+    }
+}
+
+impl Walked for World {
+    fn walk(&self) -> &Walk {
+        &self.walk
     }
 
-    /// A machine takes a row.
-    pub(super) fn row(&mut self, machine: usize, row: usize) -> Followed {
-        let table = self.tables[machine];
-        let row = *table.rows.get(row).ok_or("the table has no such row")?;
-        if self.states[machine] != row.from {
-            return Err("the machine is in another state");
-        }
-        match table.classes[usize::from(row.event)] {
-            Class::External if !self.is_pending(machine, row.event) => {
-                return Err("the event has not come");
-            }
-            Class::External => self.acknowledge(machine, row.event),
-            Class::Signal => {
-                let raised = self.raised.iter().position(|event| *event == row.event);
-                self.raised
-                    .remove(raised.ok_or("SEND was told nothing of it")?);
-            }
-        }
+    fn walk_mut(&mut self) -> &mut Walk {
+        &mut self.walk
+    }
+
+    fn choose(&mut self, machine: usize, row: Row) -> Followed {
         let in_time = 1 << send::Condition::InTime as u8;
         if machine == SEND && row.mask & in_time != 0 {
             // The clock errs in one direction only.
@@ -34,29 +29,22 @@ impl World {
                 return Err("the part is late");
             }
         }
-        if self.conditions(machine) & row.mask != row.value {
-            return Err("its conditions do not hold");
-        }
-        self.take(machine, row);
         Ok(())
     }
 
-    pub(super) fn is_late(&self) -> bool {
-        let part = (self.seen as usize).checked_sub(1);
-        part.and_then(|part| self.late.get(part))
-            .is_some_and(|late| *late)
-    }
-
-    pub(super) fn take(&mut self, machine: usize, row: frame_pipeline::Row) {
-        self.states[machine] = row.to;
-        let action = usize::from(row.action);
+    fn act(&mut self, machine: usize, action: u8) {
+        let action = usize::from(action);
         match machine {
             SDMA => self.fetch_side(sdma::Sdma::ACTIONS[action]),
             _ => self.send_side(send::Send::ACTIONS[action]),
         }
     }
 
-    pub(super) fn is_pending(&self, machine: usize, event: u8) -> bool {
+    fn is_served(&self, machine: usize, event: u8) -> bool {
+        machine != SEND || event != send::Event::Deadline as u8 || self.is_overdue()
+    }
+
+    fn is_pending(&self, machine: usize, event: u8) -> bool {
         let is = |of: u8| of == event;
         if machine == SEND {
             return is(send::Event::Deadline as u8) && self.armed && !self.fired
@@ -70,7 +58,7 @@ impl World {
             || is(sdma::Event::Posted as u8) && self.frames.get(self.next).is_some_and(open)
     }
 
-    pub(super) fn acknowledge(&mut self, machine: usize, event: u8) {
+    fn acknowledge(&mut self, machine: usize, event: u8) {
         let is = |of: u8| of == event;
         if machine == SEND {
             if is(send::Event::Deadline as u8) {
@@ -95,8 +83,7 @@ impl World {
         }
     }
 
-    /// A bit for each condition that holds.
-    pub(super) fn conditions(&self, machine: usize) -> u8 {
+    fn conditions(&self, machine: usize) -> u8 {
         let bit = |of: u8, holds: bool| u8::from(holds) << of;
         if machine == SEND {
             let more = !self.at_the_mac.is_empty() || self.sent != 0;
@@ -105,7 +92,7 @@ impl World {
         }
         let frame = self.frames.get(self.fetching);
         let (long, summed) = frame.map_or((false, false), |it| (it.long, it.summed));
-        let idle = self.mac_is_idle() && self.is_idle(SEND);
+        let idle = self.mac_is_idle() && self.walk.is_idle(SEND);
         bit(sdma::Condition::MayCut as u8, long && !summed && idle)
             | bit(sdma::Condition::SumWanted as u8, summed)
             | bit(sdma::Condition::MoreParts as u8, self.seen < self.transfers)
