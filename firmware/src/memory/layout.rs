@@ -270,10 +270,10 @@ pub const SPINE_CALL: u32 = SPINE_EXPORTS + spine::EXPORTS * 8;
 pub const SPINE_CALL_BYTES: u32 = 16;
 /// What becomes of what a run had that was cut off, a word for each domain.
 pub const SPINE_WHEN_CUT: u32 = SPINE_CALL + SPINE_CALL_BYTES;
-/// When the run began whose time is taken.
+/// When the run began whose time is taken, and the number of the run when times were asked for.
 pub const SPINE_TIMED: u32 = SPINE_WHEN_CUT + 4 * spine::DOMAINS;
 /// Messages from the host, from handlers, and of handlers to their own domain: a ring each.
-pub const MESSAGES_IN: u32 = (SPINE_TIMED + 4).next_multiple_of(spine::rings::MESSAGE_BYTES);
+pub const MESSAGES_IN: u32 = (SPINE_TIMED + 8).next_multiple_of(spine::rings::MESSAGE_BYTES);
 /// Slots of [`MESSAGES_IN`], a power of two.
 pub const IN_SLOTS: u32 = 16;
 /// See [`MESSAGES_IN`].

@@ -233,7 +233,7 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>, now: u32) {
         statistics::publish_a(a);
     }
     refresh(a);
-    spine::time::ask(&mut a.spine);
+    spine::time::ask(&mut a.spine, &mut a.io.bus);
 }
 
 /// Sends the statistics when they are due: at the requested interval in microseconds, rounded to

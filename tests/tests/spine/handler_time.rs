@@ -10,7 +10,7 @@ use tigon_firmware::memory::shared::SPINE_RUNNING;
 const ANSWERS: u8 = 0;
 const CONSUMES: u8 = 7;
 /// Messages to each of them.
-const ROUNDS: u32 = 1000;
+const ROUNDS: u32 = 2000;
 /// Cycles between two looks at which handler runs.
 const STEP: u64 = 4;
 /// Cycles of a microsecond.
@@ -58,6 +58,8 @@ fn the_time_of_a_handler_is_near_what_it_ran() {
         }
         messages.ring(5);
     }
+    // The firmware counts behind the run.
+    ran.pass(&mut messages, 5000);
     let most = page::measured("a handler's time as the host is told it, more by at most");
     let domain = messages.domain;
     let counts = messages.spine.counts(domain);
@@ -65,7 +67,7 @@ fn the_time_of_a_handler_is_near_what_it_ran() {
         let runs = counts.of_handler(handler.into(), HandlerCount::Runs);
         assert_eq!(runs, ROUNDS);
         let time = counts.time(handler.into());
-        assert!((20..300).contains(&time.runs()), "{time:?}");
+        assert!((8..100).contains(&time.runs()), "{time:?}");
         let told = f64::from(time.microseconds()) / f64::from(time.runs());
         let ran = cycles as f64 / CLOCK / f64::from(ROUNDS);
         println!("handler {handler}: told {told:.2} us, runs {ran:.2} us");
