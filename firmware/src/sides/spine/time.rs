@@ -44,7 +44,7 @@ pub fn ask<B: Bus>(spine: &mut Spine, bus: &mut B) {
     }
     bus.store(ASKED, runtime.run);
     for domain in &mut runtime.domains {
-        domain.state = domain.state & SUSPENDED | RUNS * ONE;
+        domain.state = domain.state & SUSPENDED | (RUNS * ONE);
     }
 }
 
