@@ -24,7 +24,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,7 @@ use crate::log::LogFrame;
 use crate::nic::{Control, Negotiate, NicError, every_field};
 use crate::transport::Transport;
 use extensions::Served;
+use visitors::Visitors;
 
 mod applications;
 mod client;
@@ -49,28 +50,31 @@ mod extensions;
 mod inbox;
 mod queues;
 mod request;
+mod visitors;
 
 pub use client::{ask, capture, words};
 pub use endpoint::Application;
 pub use request::{CardAnswer, HandlerMessage, HandlerMessages, LogAnswer, Request, RouteRequest};
 
 /// Longest request, in bytes: one with an extension, in hexadecimal digits.
-const LONGEST: u64 = 0x4_0000;
+const LONGEST: usize = 0x4_0000;
 /// Most words in an answer.
 const MOST_WORDS: u32 = 512;
-/// How long the driver waits for a request on an accepted connection.
+/// How long the driver waits for a client that does not take its answer.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// The longest interval between two reads of the log, while the driver has time.
 const LOG_PERIOD: Duration = Duration::from_millis(20);
 /// Most messages in an answer.
 const MOST_MESSAGES: usize = 500;
-/// Requests that are answered at once.
+/// Clients that are let in, and requests that are answered, at once.
 const BATCH: usize = 8;
 
 /// The driver's side of the status socket.
 pub struct StatusServer {
     listener: UnixListener,
     path: PathBuf,
+    /// Clients whose requests are on their way.
+    visitors: RefCell<Visitors>,
     /// When the log was fetched last.
     polled: Cell<Option<Instant>>,
     /// Extensions, and who exchanges messages with them.
@@ -97,6 +101,7 @@ impl StatusServer {
         Ok(Self {
             listener,
             path: path.to_owned(),
+            visitors: RefCell::new(Visitors::new(LONGEST)),
             polled: Cell::new(None),
             served: RefCell::default(),
         })
@@ -125,11 +130,9 @@ impl StatusServer {
         }
         let mut served = self.served.borrow_mut();
         served.serve(nic);
-        for _ in 0..BATCH {
-            let Ok((stream, _)) = self.listener.accept() else {
-                return;
-            };
-            let _ = converse(&stream, nic, &mut served);
+        let requests = self.visitors.borrow_mut().requests(&self.listener, BATCH);
+        for (stream, line) in requests {
+            let _ = converse(&stream, &line, nic, &mut served);
         }
     }
 
@@ -147,16 +150,15 @@ impl Drop for StatusServer {
 
 fn converse<T: Transport>(
     mut stream: &UnixStream,
+    line: &str,
     nic: &mut Control<T>,
     served: &mut Served,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
     let request: Result<Request, String> =
-        serde_json::from_str(&line).map_err(|error| error.to_string());
+        serde_json::from_str(line).map_err(|error| error.to_string());
     let capture = match &request {
         Ok(Request::Capture { direction }) => Some(*direction),
         _ => None,
