@@ -254,7 +254,7 @@ fn extensions_and_their_pool_are_on_the_screen() {
     let mut terminal = Terminal::of(driver, 24, 80, &[]);
     terminal.until("pool", |screen| {
         let text = screen.contents();
-        text.contains("extensions: 12 slots of the pool are free") && text.contains("overruns")
+        text.contains("extensions: 12 slots of the pool are free") && text.contains("cut off")
     });
     terminal.keys.write_all(b"q").expect("a key");
 }
