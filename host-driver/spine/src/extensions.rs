@@ -1,8 +1,9 @@
 //! The driver process's record of the extensions on its card.
 //!
 //! The [`Loader`] knows which pieces of the arena are in use. The record adds what the card does
-//! not know: names, texts of logs, what was proven, who owns each guard, and the routes of a router. Restarted
-//! firmware has no domains; the record notices the restart at its next look and is empty, too.
+//! not know: names, texts of logs, what was proven, who owns each guard, and the routes of a
+//! router. Restarted firmware has no domains; the record notices the restart at its next look and
+//! is empty, too.
 
 mod leases;
 mod messages;

@@ -1,9 +1,9 @@
 //! Macros that an extension may call, and what may stand in their arguments.
 //!
-//! Arguments are judged twice. The words of all of them are, whatever they mean: no macro, attribute
-//! or keyword hides between them. Those that are expressions and patterns are then walked like any
-//! other code. Only `view!` has a syntax of its own, of which words are enough. Those of `log!` have a text
-//! between them.
+//! Arguments are judged twice. The words of all of them are, whatever they mean: no macro,
+//! attribute or keyword hides between them. Those that are expressions and patterns are then walked
+//! like any other code. Only `view!` has a syntax of its own, of which words are enough. Those of
+//! `log!` have a text between them.
 
 use super::Refusal;
 use super::walk::{MACROS, Walk};
